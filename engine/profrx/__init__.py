@@ -1,0 +1,3 @@
+"""profrx: profile in, prescription out."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,104 @@
+"""All readers, known by descriptor and imported on first use.
+
+Built-in readers are listed in `BUILT_IN`; third parties register a `Descriptor` (or a list of them) under
+the entry-point group ``profrx.readers``. Names and priorities are unique: a clash raises.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from profrx_parsers.descriptor import Descriptor, Head, Match
+from profrx_parsers.errors import InputError, InternalError
+from profrx_parsers.report import EVERYTHING, Report, Wanted
+from profrx_parsers.source import Source, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BUILT_IN = ("profrx_parsers.ncu", "profrx_parsers.nsys", "profrx_parsers.rocm")
+"""Packages with a tuple `DESCRIPTORS`; their `__init__` imports nothing heavy."""
+
+GROUP = "profrx.readers"
+
+
+@cache
+def readers() -> Mapping[str, Descriptor]:
+    """Return every known reader by name, in order of priority."""
+    found: list[Descriptor] = []
+    for package in BUILT_IN:
+        found.extend(importlib.import_module(package).DESCRIPTORS)
+    found.extend(_third_party())
+    by_name: dict[str, Descriptor] = {}
+    priorities: dict[int, str] = {}
+    for one in sorted(found, key=lambda d: d.priority):
+        if one.name in by_name:
+            raise InternalError("reader-clash", f"two readers are called {one.name!r}")
+        if one.priority in priorities:
+            raise InternalError(
+                "reader-clash",
+                f"readers {priorities[one.priority]!r} and {one.name!r} share priority {one.priority}",
+            )
+        by_name[one.name] = one
+        priorities[one.priority] = one.name
+    return MappingProxyType(by_name)
+
+
+def _third_party() -> list[Descriptor]:
+    from importlib.metadata import entry_points
+
+    found: list[Descriptor] = []
+    for point in entry_points(group=GROUP):
+        loaded = point.load()
+        found.extend([loaded] if isinstance(loaded, Descriptor) else loaded)
+    return found
+
+
+def sniff(head: Head) -> list[tuple[Descriptor, Match]]:
+    """Return every reader that recognises `head`, best first: certain before weak, suffix, then priority."""
+    hits = []
+    for one in readers().values():
+        if bool(head.members) and not one.folder:
+            continue
+        match = one.sniff(head)
+        if match is not None:
+            hits.append((one, match))
+    name = head.name.lower()
+    return sorted(
+        hits, key=lambda h: (not h[1].certain, not name.endswith(h[0].suffixes or ("\0",)), h[0].priority)
+    )
+
+
+def detect(path: str | os.PathLike[str]) -> tuple[Source, Descriptor, Match]:
+    """Find the reader of `path` by content. Raises `InputError` with the reason when none fits."""
+    source, head = open_source(path)
+    hits = sniff(head)
+    if hits:
+        return source, *hits[0]
+    if source.is_folder:
+        raise InputError(
+            "input-folder",
+            "this folder is not one capture",
+            where=source.name,
+            next_step="name the reports inside it, or use `profrx batch` for a folder of reports",
+        )
+    kinds = ", ".join(d.title for d in readers().values())
+    raise InputError(
+        "input-unknown-format",
+        "no reader recognises this file",
+        where=source.name,
+        next_step=f"known formats: {kinds}",
+    )
+
+
+def open_report(path: str | os.PathLike[str], wanted: Wanted = EVERYTHING) -> Report:
+    """Read a report. Raises `InputError` only when the container itself is unreadable."""
+    source, descriptor, match = detect(path)
+    module, _, function = descriptor.reader.partition(":")
+    report: Report = getattr(importlib.import_module(module), function)(source, wanted)
+    report.info.why = report.info.why or match.why
+    return report

@@ -1,0 +1,125 @@
+"""A `Report`: what one input holds, as facts about the capture (`info`) and lazily decoded Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from profrx_parsers import schema
+from profrx_parsers.errors import UsageError
+from profrx_parsers.problems import ProblemLog
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller will look at: a reader decodes no more than this (projection).
+
+    Attributes:
+        metrics: vendor metric names to decode; None = all of them.
+        tables: tables that will be asked for; None = whatever is asked. A hint only: every table stays
+            available, an unhinted one may just cost a second pass.
+        private: keep environment, command lines, hosts, users and addresses (off by default).
+    """
+
+    metrics: frozenset[str] | None = None
+    tables: frozenset[str] | None = None
+    private: bool = False
+
+
+EVERYTHING = Wanted()
+
+
+class ReportInfo(BaseModel):
+    """Facts about the capture that are safe to show.
+
+    Everything is optional: null means the report does not say. `options` holds the collection options that
+    survive redaction (set, sections, clock control, replay mode, trace kinds), `private` is empty unless
+    private facts were asked for.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: str
+    """Path as the user gave it."""
+    sha256: str | None = None
+    """Of the file's bytes (a folder: of the sorted member digests)."""
+    format: str
+    """Name of the reader's descriptor, e.g. ``ncu-rep``."""
+    why: str = ""
+    """Why this reader was chosen."""
+    tool: str | None = None
+    """ncu, nsys, rocprofv3, torch.profiler…"""
+    tool_version: str | None = None
+    captured_at: str | None = None
+    """ISO 8601, UTC."""
+    driver: str | None = None
+    runtime_version: str | None = None
+    """CUDA / ROCm version."""
+    platform: str | None = None
+    """Operating system and machine architecture, without host name."""
+    clocks: str | None = None
+    """``locked``, ``unlocked``, ``mixed`` or null when not recorded."""
+    time_origin: str | None = None
+    base_time: str | None = None
+    """What `time_share` of findings refers to: ``profiled kernel time`` or ``wall time of the window``."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    private: dict[str, Any] = Field(default_factory=dict)
+
+
+Loader = Callable[[], "pa.Table"]
+
+
+class Report:
+    """One capture. Tables are decoded on first use and kept.
+
+    Args:
+        info: facts about the capture.
+        loaders: table name -> function that decodes it; a table without loader is empty ("not in this input").
+        problems: the log that readers write to, also while loading lazily.
+        extras: reader-specific objects for profrx's own use (e.g. the section options of an `.ncu-rep`).
+    """
+
+    def __init__(
+        self,
+        info: ReportInfo,
+        loaders: Mapping[str, Loader],
+        problems: ProblemLog,
+        extras: Mapping[str, Any] | None = None,
+    ) -> None:
+        unknown = set(loaders) - set(schema.TABLES)
+        if unknown:
+            raise KeyError(f"no such table: {sorted(unknown)}")
+        self.info = info
+        self.problems = problems
+        self.extras = dict(extras or {})
+        self._loaders = dict(loaders)
+        self._tables: dict[str, pa.Table] = {}
+
+    def table(self, name: str) -> pa.Table:
+        """Return a table by name; `problems` reflects everything decoded so far."""
+        if name not in schema.TABLES:
+            raise UsageError(
+                "unknown-table",
+                f"no table is called {name!r}",
+                next_step="one of: " + ", ".join(schema.TABLES),
+            )
+        if name == "problems":
+            return self.problems.table()
+        if name not in self._tables:
+            loader = self._loaders.get(name)
+            self._tables[name] = loader() if loader else schema.empty(name)
+        return self._tables[name]
+
+    def has(self, name: str) -> bool:
+        """Whether this kind of input can hold the table at all (it may still be empty)."""
+        return name == "problems" or name in self._loaders
+
+    def __repr__(self) -> str:
+        held = ", ".join(sorted(self._loaders))
+        return f"<Report {self.info.format} {self.info.source!r}: {held}>"

@@ -1,0 +1,169 @@
+"""Opening an input safely: existence, permission, emptiness, packed files, bounded unpacking."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from profrx_parsers.descriptor import HEAD_BYTES, Head
+from profrx_parsers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+GZIP_MAGIC = b"\x1f\x8b"
+MAX_UNPACKED_BYTES = 8 << 30
+MAX_RATIO = 2000
+"""A file that unpacks to more than this times its size is refused as a bomb (real reports: about 20)."""
+MIN_BOMB_BYTES = 64 << 20
+MAX_MEMBERS = 4096
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input: a file or a folder.
+
+    Attributes:
+        path: where it lies.
+        name: what the user called it (shown in messages).
+        packed: ``zstd``, ``gzip`` or empty.
+    """
+
+    path: Path
+    name: str
+    packed: str = ""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the input is a folder."""
+        return self.path.is_dir()
+
+    def data(self) -> memoryview:
+        """Return all bytes, unpacked; plain files are mapped, not read. Raises `InputError` for a bomb."""
+        try:
+            if not self.packed:
+                with self.path.open("rb") as file:
+                    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return memoryview(b"".join(self.chunks()))
+        except (OSError, ValueError) as err:
+            raise _os_error(self.name, err) from err
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the unpacked bytes in pieces of about 1 MiB, within the bounds of this module."""
+        yield from _unpack(self.path, self.name, self.packed)
+
+    def sha256(self) -> str:
+        """Return the digest of the file as it lies on disk (a folder: of its sorted member digests)."""
+        digest = hashlib.sha256()
+        if self.is_folder:
+            for member in _members(self.path):
+                digest.update(member.encode())
+                with (self.path / member).open("rb") as file:
+                    digest.update(hashlib.file_digest(file, "sha256").digest())
+            return digest.hexdigest()
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_source(path: str | os.PathLike[str]) -> tuple[Source, Head]:
+    """Check that `path` can be read and return it with its head. Raises `InputError`."""
+    name = os.fspath(path)
+    where = Path(path)
+    try:
+        if where.is_dir():
+            members = _members(where)
+            return Source(where, name), Head(b"", where.name, members=members, path=name)
+        if where.exists() and not where.is_file():
+            raise InputError(
+                "input-not-a-file",
+                "this is neither a file nor a folder",
+                where=name,
+                next_step="give a report file or a folder of reports",
+            )
+        with where.open("rb") as file:
+            start = file.read(HEAD_BYTES)
+    except OSError as err:
+        raise _os_error(name, err) from err
+    if not start:
+        raise InputError(
+            "input-empty",
+            "the file is empty",
+            where=name,
+            next_step="the capture was interrupted or the copy failed: collect or copy it again",
+        )
+    packed = "zstd" if start.startswith(ZSTD_MAGIC) else "gzip" if start.startswith(GZIP_MAGIC) else ""
+    if packed:
+        start = next(_unpack(where, name, packed, limit=HEAD_BYTES), b"")[:HEAD_BYTES]
+    return Source(where, name, packed), Head(start, where.name, packed, path=name)
+
+
+def _members(folder: Path) -> tuple[str, ...]:
+    found: list[str] = []
+    for root, folders, files in os.walk(folder, followlinks=False):
+        folders.sort()
+        depth = len(Path(root).relative_to(folder).parts)
+        if depth >= 4:
+            folders.clear()
+        for file in sorted(files):
+            found.append(os.path.relpath(os.path.join(root, file), folder))
+            if len(found) >= MAX_MEMBERS:
+                return tuple(found)
+    return tuple(found)
+
+
+def _unpack(path: Path, name: str, packed: str, limit: int | None = None) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    size = path.stat().st_size
+    bound = min(MAX_UNPACKED_BYTES, max(size * MAX_RATIO, MIN_BOMB_BYTES))
+    total = 0
+    try:
+        if not packed:
+            with path.open("rb") as file:
+                while piece := file.read(_CHUNK):
+                    yield piece
+            return
+        with pa.CompressedInputStream(pa.OSFile(str(path), "rb"), packed) as stream:
+            while piece := stream.read(limit or _CHUNK):
+                total += len(piece)
+                if total > bound:
+                    raise InputError(
+                        "input-bomb",
+                        f"{size:,} packed bytes unpack to more than {bound:,}",
+                        where=name,
+                        next_step="this is no profiler report; unpack it yourself if you trust it",
+                    )
+                yield piece
+                if limit:
+                    return
+    except (OSError, pa.ArrowException) as err:
+        raise InputError(
+            "input-damaged-packing",
+            f"the {packed} data is damaged: {err}",
+            where=name,
+            next_step="copy the file again; a report cut in packed form cannot be recovered",
+        ) from err
+
+
+def _os_error(name: str, err: Exception) -> InputError:
+    if isinstance(err, FileNotFoundError):
+        return InputError("input-missing", "no such file", where=name, next_step="check the path")
+    if isinstance(err, PermissionError):
+        return InputError(
+            "input-permission",
+            "no permission to read this",
+            where=name,
+            next_step="check the owner and mode of the file",
+        )
+    return InputError(
+        "input-unreadable",
+        f"cannot read: {getattr(err, 'strerror', None) or err}",
+        where=name,
+        next_step="check that the file is complete and the disk is readable",
+    )

@@ -1,0 +1,1 @@
+"""The rules that ship with profrx: data only, `.rule` files by topic."""
