@@ -1,0 +1,1 @@
+"""Findings as data (`model`) and as pages (text, Markdown, HTML, JSON, SARIF, JUnit)."""
