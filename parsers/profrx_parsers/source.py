@@ -52,7 +52,7 @@ class Source:
                     return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             return memoryview(b"".join(self.chunks()))
         except (OSError, ValueError) as err:
-            raise _os_error(self.name, err) from err
+            raise os_error(self.name, err) from err
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the unpacked bytes in pieces of about 1 MiB, within the bounds of this module."""
@@ -89,7 +89,7 @@ def open_source(path: str | os.PathLike[str]) -> tuple[Source, Head]:
         with where.open("rb") as file:
             start = file.read(HEAD_BYTES)
     except OSError as err:
-        raise _os_error(name, err) from err
+        raise os_error(name, err) from err
     if not start:
         raise InputError(
             "input-empty",
@@ -151,7 +151,7 @@ def _unpack(path: Path, name: str, packed: str, limit: int | None = None) -> Ite
         ) from err
 
 
-def _os_error(name: str, err: Exception) -> InputError:
+def os_error(name: str, err: Exception) -> InputError:
     if isinstance(err, FileNotFoundError):
         return InputError("input-missing", "no such file", where=name, next_step="check the path")
     if isinstance(err, PermissionError):

@@ -1,0 +1,138 @@
+"""The tables of an archive: one SQL statement list per schema version.
+
+Every row belongs to a report and can be written again without harm: keys are derived from the report's
+address, never counted up, so that an interrupted and repeated batch ends in the same rows (see
+``docs/archive.md``). Times are nanoseconds, shares 0..1, null means unknown.
+"""
+
+from __future__ import annotations
+
+VERSION = 1
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """
+        CREATE TABLE reports (
+          report_id TEXT PRIMARY KEY,      -- 24 hex digits of the sha256 of uri
+          uri TEXT NOT NULL,               -- where it lay; archive members as archive!member
+          sha256 TEXT,                     -- of the file's bytes
+          size_bytes INTEGER, modified_ns INTEGER,
+          status TEXT NOT NULL,            -- ok, failed (unreadable), quarantined (crash, hang, memory), gone
+          code TEXT, message TEXT, next_step TEXT,
+          format TEXT, tool TEXT, tool_version TEXT, captured_at TEXT, driver TEXT, runtime_version TEXT,
+          platform TEXT, clocks TEXT, base_time TEXT, base_time_ns REAL,
+          options TEXT,                    -- collection options, JSON
+          busy TEXT,                       -- busy summary, JSON; null = unknown
+          launches INTEGER, kernels INTEGER, findings INTEGER,
+          pack TEXT, analysis_key TEXT,    -- what it was judged with: rules, parameters, profrx version
+          top_rule TEXT, top_cause TEXT, top_score REAL
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE devices (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, device_id INTEGER NOT NULL,
+          vendor TEXT, name TEXT, arch TEXT, compute_units INTEGER, memory_bytes INTEGER, driver TEXT,
+          PRIMARY KEY (report_id, device_id)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE kernels (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, kernel_row INTEGER NOT NULL,
+          kernel_id TEXT,                  -- canonical id, equal over tools and builds
+          kernel TEXT, kernel_short TEXT, device TEXT, arch TEXT, grid TEXT, block TEXT,
+          launches INTEGER, duration_ns REAL, duration_median_ns REAL, duration_min_ns REAL, duration_max_ns REAL,
+          time_share REAL, verdict TEXT,
+          PRIMARY KEY (report_id, kernel_row)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX kernels_by_id ON kernels (kernel_id, device, grid, block)",
+        "CREATE TABLE metric_names (metric_id INTEGER PRIMARY KEY, metric TEXT UNIQUE NOT NULL, unit TEXT)",
+        """
+        CREATE TABLE metric_values (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, kernel_row INTEGER NOT NULL,
+          metric_id INTEGER NOT NULL REFERENCES metric_names, value REAL,  -- median over the launches
+          PRIMARY KEY (report_id, kernel_row, metric_id)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE VIEW metrics AS
+          SELECT v.report_id, v.kernel_row, n.metric, v.value, n.unit
+          FROM metric_values v JOIN metric_names n USING (metric_id)
+        """,
+        """
+        CREATE TABLE verdicts (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          kernel TEXT, kernel_short TEXT, table_name TEXT, verdict TEXT, launches INTEGER, time_share REAL,
+          because TEXT, PRIMARY KEY (report_id, row)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE findings (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, rank INTEGER NOT NULL,
+          rule TEXT, rule_version INTEGER, parameters_hash TEXT, cause TEXT, title TEXT, severity TEXT,
+          confidence TEXT, scope TEXT, kernel TEXT, kernel_short TEXT, subject TEXT, launches INTEGER,
+          time_share REAL, saving_kind TEXT, saving_low REAL, saving_high REAL, score REAL,
+          saved_ns REAL,                   -- middle of a global saving x the subject's time
+          because TEXT, fix TEXT, detail TEXT,  -- JSON of the whole finding
+          PRIMARY KEY (report_id, rank)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX findings_by_cause ON findings (cause, saved_ns)",
+        "CREATE INDEX findings_by_rule ON findings (rule)",
+        """
+        CREATE TABLE unknowns (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          rule TEXT, title TEXT, subjects INTEGER, missing TEXT, collect TEXT, PRIMARY KEY (report_id, row)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE blocked (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          rule TEXT, guard TEXT, reason TEXT, subjects INTEGER, PRIMARY KEY (report_id, row)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE problems (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          severity TEXT, code TEXT, message TEXT, place TEXT, count INTEGER, advice TEXT,
+          PRIMARY KEY (report_id, row)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE vendor_findings (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          kernel TEXT, kernel_short TEXT, rule TEXT, title TEXT, estimate_pct REAL, estimate_kind TEXT,
+          agreement TEXT, comment TEXT, PRIMARY KEY (report_id, row)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE benchmarks (
+          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          benchmark TEXT, parameters TEXT, statistic TEXT, round INTEGER, value REAL, unit TEXT, count INTEGER,
+          device TEXT, text TEXT, PRIMARY KEY (report_id, row)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE stored_tables (
+          report_id TEXT PRIMARY KEY REFERENCES reports ON DELETE CASCADE,
+          wanted_hash TEXT NOT NULL,       -- which metrics were decoded
+          data BLOB NOT NULL               -- what rules read, to judge again without the file (see stored.py)
+        ) WITHOUT ROWID
+        """,
+        "CREATE VIRTUAL TABLE kernel_names USING fts5 (kernel, kernel_short, content='', tokenize='trigram')",
+        "CREATE TABLE kernel_name_rows (docid INTEGER PRIMARY KEY, kernel TEXT UNIQUE NOT NULL, kernel_short TEXT)",
+    ),
+)
+"""`MIGRATIONS[n]` brings an archive from version n to n + 1."""
+
+CHILD_TABLES = (
+    "devices", "kernels", "metric_values", "verdicts", "findings", "unknowns", "blocked", "problems",
+    "vendor_findings", "benchmarks", "stored_tables",
+)  # fmt: skip
+"""Tables whose rows belong to one report and are replaced with it."""
+
+EXPORTED = (
+    "reports", "devices", "kernels", "metrics", "verdicts", "findings", "unknowns", "blocked", "problems",
+    "vendor_findings", "benchmarks",
+)  # fmt: skip
+"""Tables and views of an export, in order."""
