@@ -1,0 +1,99 @@
+"""Decoding many small protobuf values at once: numpy gathers from the mapped file, no copy of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Bytes = NDArray[np.uint8]
+
+CHUNK = 1 << 16
+"""Values decoded at a time: bounds the memory of the gathered windows (10 bytes each)."""
+
+ABSENT, TEXT, FLOAT, DOUBLE, UINT32, UINT64, ODD = 0, 1, 2, 3, 4, 5, 255
+"""Kinds of a metric value, by field number; ODD = not of the usual shape, decode field by field."""
+
+_TAGS = np.full(256, ODD, dtype=np.uint8)
+_TAGS[[0x0A, 0x15, 0x19, 0x20, 0x28]] = [TEXT, FLOAT, DOUBLE, UINT32, UINT64]
+
+
+def varints(data: Bytes, at: Ints, stop: Ints) -> tuple[NDArray[np.uint64], Ints]:
+    """Decode a number at every offset; return values and the offset behind each (-1 where it does not fit)."""
+    values = np.empty(len(at), dtype=np.uint64)
+    after = np.empty(len(at), dtype=np.int64)
+    for low in range(0, len(at), CHUNK):
+        part = slice(low, low + CHUNK)
+        values[part], after[part] = _varints(data, at[part], stop[part])
+    return values, after
+
+
+def _varints(data: Bytes, at: Ints, stop: Ints) -> tuple[NDArray[np.uint64], Ints]:
+    last = len(data) - 1
+    byte = data[np.clip(at, 0, last)]
+    value = (byte & 0x7F).astype(np.uint64)
+    after = at + 1
+    open_ = np.flatnonzero(byte >= 0x80)
+    for step in range(1, 10):
+        if not len(open_):
+            break
+        byte = data[np.clip(at[open_] + step, 0, last)]
+        value[open_] |= (byte & 0x7F).astype(np.uint64) << np.uint64(7 * step)
+        after[open_] += 1
+        open_ = open_[byte >= 0x80]
+    after[open_] = -1
+    after[after > stop] = -1
+    return value, after
+
+
+def doubles(data: Bytes, at: Ints) -> NDArray[np.float64]:
+    """Decode 8 bytes at every offset, all of which must lie inside the data."""
+    out = np.empty(len(at), dtype=np.float64)
+    for low in range(0, len(at), CHUNK):
+        window = data[at[low : low + CHUNK, None] + np.arange(8)]
+        out[low : low + CHUNK] = window.view("<f8")[:, 0]
+    return out
+
+
+def floats(data: Bytes, at: Ints) -> NDArray[np.float64]:
+    """Decode 4 bytes at every offset as float32, widened."""
+    return data[at[:, None] + np.arange(4)].view("<f4")[:, 0].astype(np.float64)
+
+
+def values(data: Bytes, at: Ints, stop: Ints) -> tuple[NDArray[np.uint8], NDArray[np.float64], Ints, Ints]:
+    """Decode value messages (one of: text, float, double, uint32, uint64) whose body is at..stop.
+
+    Returns:
+        kind (ABSENT for an empty message, ODD when the shape is unusual), number (NaN when there is none), and
+        start and stop of the text (0 when there is none).
+    """
+    count = len(at)
+    kind = _TAGS[data[np.clip(at, 0, len(data) - 1)]]
+    kind[at >= stop] = ABSENT
+    number = np.full(count, np.nan)
+    text_start = np.zeros(count, dtype=np.int64)
+    text_stop = np.zeros(count, dtype=np.int64)
+    wide = kind == DOUBLE
+    kind[wide & (stop - at != 9)] = ODD
+    chosen = np.flatnonzero(kind == DOUBLE)
+    number[chosen] = doubles(data, at[chosen] + 1)
+    kind[(kind == FLOAT) & (stop - at != 5)] = ODD
+    chosen = np.flatnonzero(kind == FLOAT)
+    if len(chosen):
+        number[chosen] = floats(data, at[chosen] + 1)
+    chosen = np.flatnonzero((kind == UINT64) | (kind == UINT32))
+    if len(chosen):
+        whole, after = varints(data, at[chosen] + 1, stop[chosen])
+        number[chosen] = whole.astype(np.float64)
+        kind[chosen[after != stop[chosen]]] = ODD
+    chosen = np.flatnonzero(kind == TEXT)
+    if len(chosen):
+        length, after = varints(data, at[chosen] + 1, stop[chosen])
+        fits = (after >= 0) & (after + length.astype(np.int64) == stop[chosen])
+        text_start[chosen], text_stop[chosen] = after, stop[chosen]
+        kind[chosen[~fits]] = ODD
+    return kind, number, text_start, text_stop

@@ -1,0 +1,302 @@
+"""Metric values of all results, decoded in one numpy pass over the located entries.
+
+An entry is {1 name id, 2 value, 3 repeated instance, 4 category}. Of a name that occurs twice in one result
+the last entry counts, as in the vendor's own module. Names resolve through the cumulative string table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from profrx_parsers.ncu import _gather as g
+from profrx_parsers.ncu._units import unit_of
+from profrx_parsers.wire import Message, WireError, decode_text, fields
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from profrx_parsers.ncu._container import Layout
+    from profrx_parsers.ncu._results import MetricEntries
+    from profrx_parsers.problems import ProblemLog
+
+    Ints = NDArray[np.int64]
+
+NAME_BYTES = 4096
+"""Longest metric name kept; real ones reach about 160 bytes."""
+
+
+class Names:
+    """The cumulative name table: id -> code of a distinct name, decoded once."""
+
+    def __init__(self, data: memoryview, layout: Layout, wanted: Collection[str] | None) -> None:
+        self.names: list[str] = []
+        codes: dict[str, int] = {}
+        self.code_of_id = np.full(len(layout.name_starts), -1, dtype=np.int32)
+        self.total = len(layout.name_starts)
+        for index, (start, stop) in enumerate(zip(layout.name_starts, layout.name_stops, strict=True)):
+            name = decode_text(data, (start, min(stop, start + NAME_BYTES)))
+            if wanted is not None and name not in wanted and plain_name(name) not in wanted:
+                continue
+            code = codes.get(name)
+            if code is None:
+                code = codes[name] = len(self.names)
+                self.names.append(name)
+            self.code_of_id[index] = code
+
+
+def plain_name(name: str) -> str:
+    """Strip the counter-domain prefix, which differs per chip and version (``FBSP.TriageSCG.dramc__…``)."""
+    head, dot, tail = name.partition(".Triage")
+    if dot and head.isidentifier() and "." in tail:
+        return tail.partition(".")[2]
+    if name.startswith("Triage") and "." in name:
+        return name.partition(".")[2]
+    return name
+
+
+@dataclass
+class MetricStore:
+    """Decoded metrics: one element per (launch, metric) kept, in file order.
+
+    Attributes:
+        data: the report's bytes.
+        rows: number of results.
+        names: distinct metric names; `code` indexes them.
+        launch, code: of every element.
+        kind: see `_gather`; ABSENT = the metric has no value of its own.
+        number: float64; NaN where the value is text or absent, and where it is stored as NaN.
+        text_start, text_stop: span of a text value.
+        tail, stop: span of the entry behind its value: where instances begin, if there are any.
+    """
+
+    data: memoryview
+    rows: int
+    names: list[str]
+    launch: Ints
+    code: Ints
+    kind: NDArray[np.uint8]
+    number: NDArray[np.float64]
+    text_start: Ints
+    text_stop: Ints
+    tail: Ints
+    stop: Ints
+
+    @cached_property
+    def _by_code(self) -> tuple[Ints, Ints]:
+        """Element order by name, and the bounds of every name in it."""
+        order = np.argsort(self.code, kind="stable")
+        return order, np.searchsorted(self.code[order], np.arange(len(self.names) + 1))
+
+    @cached_property
+    def code_of(self) -> dict[str, int]:
+        """Name -> code."""
+        return {name: code for code, name in enumerate(self.names)}
+
+    @cached_property
+    def numeric(self) -> NDArray[np.bool_]:
+        """Whether an element has a number (which may be NaN)."""
+        return (self.kind >= g.FLOAT) & (self.kind <= g.UINT64)
+
+    def elements(self, name: str) -> Ints:
+        """Return the indices of a metric's elements, ascending by launch."""
+        code = self.code_of.get(name)
+        if code is None:
+            return np.empty(0, dtype=np.int64)
+        order, bounds = self._by_code
+        return order[bounds[code] : bounds[code + 1]]
+
+    def numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return a metric over all results: values, and where there is one."""
+        chosen = self.elements(name)
+        chosen = chosen[self.numeric[chosen]]
+        out = np.full(self.rows, np.nan)
+        present = np.zeros(self.rows, dtype=np.bool_)
+        out[self.launch[chosen]] = self.number[chosen]
+        present[self.launch[chosen]] = True
+        return out, present
+
+    def texts(self, name: str) -> dict[int, str]:
+        """Return a text metric: launch -> text."""
+        chosen = self.elements(name)
+        chosen = chosen[self.kind[chosen] == g.TEXT]
+        return {int(self.launch[i]): self._text(i) for i in chosen}
+
+    def _text(self, index: int) -> str:
+        return decode_text(self.data, (int(self.text_start[index]), int(self.text_stop[index])))
+
+    def table(self, wanted: Collection[str] | None) -> pa.Table:
+        """Return the long `metrics` table, in file order."""
+        from profrx_parsers import schema
+
+        keep = np.ones(len(self.names), dtype=np.bool_)
+        if wanted is not None:
+            keep[:] = [name in wanted or plain_name(name) in wanted for name in self.names]
+        chosen = np.flatnonzero(keep[self.code]) if len(self.code) else np.empty(0, dtype=np.int64)
+        names = pa.array(self.names, pa.string())
+        unit = pa.array([unit_of(name) for name in self.names], pa.string())
+        code = pa.array(self.code[chosen])
+        texts: list[str | None] = [None] * len(chosen)
+        for at in np.flatnonzero(self.kind[chosen] == g.TEXT):
+            texts[at] = self._text(int(chosen[at]))
+        columns = {
+            "launch_id": self.launch[chosen],
+            "metric": names.take(code),
+            "value": pa.array(self.number[chosen], mask=~self.numeric[chosen]),
+            "unit": unit.take(code),
+            "text": pa.array(texts, pa.string()),
+        }
+        return schema.conform("metrics", columns, len(chosen))
+
+
+class NumberColumns(Mapping[str, pa.Array]):
+    """Lazy wide columns: metric -> float64 array over launches, built on first use.
+
+    A name without counter domain finds the metric that has one, when no metric has the plain name.
+    """
+
+    def __init__(self, store: MetricStore, text: bool) -> None:
+        self._store = store
+        self._text = text
+        self._built: dict[str, pa.Array] = {}
+        is_text = store.kind == g.TEXT
+        mine = is_text if text else store.numeric
+        codes = np.unique(store.code[mine])
+        self._names = {store.names[code]: store.names[code] for code in codes}
+        for name in list(self._names):
+            self._names.setdefault(plain_name(name), name)
+
+    def __getitem__(self, name: str) -> pa.Array:
+        if name not in self._built:
+            stored = self._names[name]
+            if self._text:
+                found = self._store.texts(stored)
+                self._built[name] = pa.array([found.get(i) for i in range(self._store.rows)], pa.string())
+            else:
+                values, present = self._store.numbers(stored)
+                self._built[name] = pa.array(values, mask=~present)
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def decode(data: memoryview, entries: MetricEntries, names: Names, problems: ProblemLog) -> MetricStore:
+    """Decode the values of all located entries whose name is wanted."""
+    raw = np.frombuffer(data, dtype=np.uint8)
+    start = np.frombuffer(entries.starts, dtype=np.int64) if len(entries.starts) else np.empty(0, np.int64)
+    stop = np.frombuffer(entries.stops, dtype=np.int64) if len(entries.stops) else np.empty(0, np.int64)
+    bounds = np.frombuffer(entries.bounds, dtype=np.int64)
+    rows = len(bounds) - 1
+    launch = np.repeat(np.arange(rows, dtype=np.int64), np.diff(bounds))
+    ident, at = g.varints(raw, start + 1, stop)
+    whole = (at >= 0) & (stop > start)
+    if not whole.all():
+        _bad(start[~whole], "has no name", problems)
+    known = whole & (ident < names.total)
+    dangling = np.flatnonzero(whole & ~known)
+    if len(dangling):
+        problems.add(
+            "data-loss", "ncu-unresolved-names",
+            f"{len(dangling):,} metric values name strings that the file does not hold",
+            where=f"byte {int(start[dangling[0]])}", count=len(dangling),
+            advice="the end of the file, with late names, is missing: copy or collect it again",
+        )  # fmt: skip
+    code = np.full(len(start), -1, dtype=np.int64)
+    code[known] = names.code_of_id[ident[known].astype(np.int64)]
+    kept = _last_of_each(launch, code, len(names.names), problems)
+    return _values(data, raw, rows, names.names, launch[kept], code[kept], start[kept], at[kept], stop[kept],
+                   problems)  # fmt: skip
+
+
+def _last_of_each(launch: Ints, code: Ints, distinct: int, problems: ProblemLog) -> Ints:
+    """Return the indices of wanted entries, only the last of the same launch and name, in file order."""
+    chosen = np.flatnonzero(code >= 0)
+    key = launch[chosen] * max(distinct, 1) + code[chosen]
+    _, first = np.unique(key[::-1], return_index=True)
+    if len(first) == len(chosen):
+        return chosen
+    problems.add(
+        "info", "ncu-repeated-metric",
+        "metrics were stored more than once for one result; the last value counts",
+        count=len(chosen) - len(first),
+    )  # fmt: skip
+    return np.sort(chosen[len(chosen) - 1 - first])
+
+
+def _values(
+    data: memoryview, raw: NDArray[np.uint8], rows: int, names: list[str],
+    launch: Ints, code: Ints, start: Ints, at: Ints, stop: Ints, problems: ProblemLog,
+) -> MetricStore:  # fmt: skip
+    has_value = (at < stop) & (raw[np.minimum(at, len(raw) - 1)] == 0x12)
+    length, body = g.varints(raw, np.where(has_value, at + 1, at), stop)
+    inner_stop = body + length.astype(np.int64)
+    fits = has_value & (body >= 0) & (inner_stop <= stop) & (inner_stop >= body)
+    kind, number, text_start, text_stop = g.values(
+        raw, np.where(fits, body, 0), np.where(fits, inner_stop, 0)
+    )
+    tail = np.where(fits, inner_stop, at)
+    behind = raw[np.minimum(tail, len(raw) - 1)]
+    usual = (tail >= stop) | (behind == 0x1A) | (behind == 0x20)
+    odd = np.flatnonzero((has_value & ~fits) | (kind == g.ODD) | ~usual)
+    bad = np.zeros(len(launch), dtype=np.bool_)
+    for i in odd:
+        kind[i], number[i], text_start[i], text_stop[i] = g.ABSENT, np.nan, 0, 0
+        try:
+            value, tail[i] = _slow(data, int(start[i]), int(stop[i]))
+        except WireError:
+            bad[i] = True
+            continue
+        if value is not None:
+            kind[i], number[i], (text_start[i], text_stop[i]) = value
+    if bad.any():
+        _bad(start[bad], "does not decode", problems)
+        good = ~bad
+        launch, code, kind, number, tail, stop = (a[good] for a in (launch, code, kind, number, tail, stop))
+        text_start, text_stop = text_start[good], text_stop[good]
+    return MetricStore(data, rows, names, launch, code, kind, number, text_start, text_stop, tail, stop)
+
+
+def _slow(data: memoryview, start: int, stop: int) -> tuple[tuple[int, float, tuple[int, int]] | None, int]:
+    """Decode an entry of unusual shape field by field; also return where its first instance may begin."""
+    import struct
+
+    value = None
+    tail = stop
+    previous = start
+    for number, _wire, found in fields(data, start, stop):
+        if number == 3 and tail == stop:
+            tail = previous
+        previous = found[1] if isinstance(found, tuple) else previous
+        if number != 2 or not isinstance(found, tuple):
+            continue
+        message = Message(data, found)
+        if message.error:
+            raise message.error
+        whole = [message.integer(n) for n in range(6)]
+        if message.spans(1):
+            value = (g.TEXT, float("nan"), message.spans(1)[-1])
+        elif whole[2] is not None:
+            value = (g.FLOAT, struct.unpack("<f", whole[2].to_bytes(8, "little")[:4])[0], (0, 0))
+        elif whole[3] is not None:
+            value = (g.DOUBLE, struct.unpack("<d", whole[3].to_bytes(8, "little"))[0], (0, 0))
+        elif whole[4] is not None or whole[5] is not None:
+            value = (g.UINT64, float(whole[4] if whole[4] is not None else whole[5] or 0), (0, 0))
+    return value, tail
+
+
+def _bad(starts: Ints, what: str, problems: ProblemLog) -> None:
+    problems.add(
+        "data-loss", "ncu-damaged-metric", f"a metric entry {what}; its value is missing",
+        where=f"byte {int(starts[0])}", count=len(starts), advice="copy or collect the report again",
+    )  # fmt: skip

@@ -1,0 +1,212 @@
+"""Results of an `.ncu-rep`: one message per kernel, range, command list or graph.
+
+`scan` walks the top level of every result once. Metric entries, thousands per result, are only located (for
+`_metrics`); all other fields are kept as numbers and spans, decoded by whoever needs them.
+Source: the format documentation shipped with Nsight Compute 2022.3 to 2025.3; field 35 observed since 2025.2.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from profrx_parsers.wire import BYTES, FIXED32, FIXED64, VARINT, Message, Span, WireError, varint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from profrx_parsers.ncu._container import Item
+    from profrx_parsers.problems import ProblemLog
+
+FIELDS: dict[str, dict[str, int]] = {
+    "kernel": {
+        "thread": 1, "correlation": 2, "kernel_id": 4, "mangled": 5, "function": 6, "demangled": 7,
+        "grid": 10, "block": 11, "metrics": 13, "created": 14, "source": 15, "sections": 17, "rules": 19,
+        "unsupported": 20, "nvtx": 21, "context": 22, "stream": 23, "clock": 25, "driver": 35,
+    },
+    "range": {
+        "thread": 1, "correlation": 2, "metrics": 4, "created": 5, "sections": 7, "unsupported": 9,
+        "nvtx": 10, "context": 11, "clock": 12, "references": 15, "rules": 20, "driver": 21,
+    },
+    "cmdlist": {
+        "thread": 1, "correlation": 2, "metrics": 4, "created": 5, "sections": 7, "unsupported": 9,
+        "nvtx": 10, "context": 11, "stream": 12, "clock": 13, "references": 17, "display": 18,
+        "launches": 20, "rules": 21, "driver": 25,
+    },
+    "graph": {
+        "thread": 1, "correlation": 2, "metrics": 4, "created": 5, "sections": 7, "unsupported": 9,
+        "nvtx": 10, "context": 11, "stream": 12, "clock": 13, "references": 17, "rules": 22, "driver": 23,
+    },
+}  # fmt: skip
+"""Field numbers by kind of result."""
+
+HIGHEST_FIELD = {"kernel": 36, "range": 21, "cmdlist": 25, "graph": 23}
+"""Highest field number seen or documented; a higher one is counted as unknown."""
+
+
+@dataclass
+class Result:
+    """One result: where its parts lie.
+
+    Attributes:
+        kind: kernel, range, cmdlist or graph.
+        start: offset of the message in the file.
+        stop: its end.
+        process: process id of its block, None when the block names none.
+        complete: False when the message is cut or damaged.
+        parts: field number -> values: numbers, or spans relative to the whole file.
+    """
+
+    kind: str
+    start: int
+    stop: int
+    process: int | None
+    complete: bool = True
+    parts: dict[int, list[int | Span]] = field(default_factory=dict)
+
+    def integer(self, name: str) -> int | None:
+        """Return a numeric field by its name in `FIELDS`."""
+        value = self.parts.get(FIELDS[self.kind].get(name, 0), [None])[-1]
+        return value if isinstance(value, int) else None
+
+    def integers(self, name: str) -> list[int]:
+        """Return every number of a repeated field, whether packed or not."""
+        return [v for v in self.parts.get(FIELDS[self.kind].get(name, 0), ()) if isinstance(v, int)]
+
+    def spans(self, name: str) -> list[Span]:
+        """Return the spans of a length-delimited field."""
+        return [v for v in self.parts.get(FIELDS[self.kind].get(name, 0), ()) if isinstance(v, tuple)]
+
+
+@dataclass
+class MetricEntries:
+    """Where the metric entries of all results lie (offsets in the file).
+
+    Attributes:
+        starts: first byte of every entry message.
+        stops: the byte behind it.
+        bounds: index of the first entry of every result, and the total: length results + 1.
+    """
+
+    starts: array[int] = field(default_factory=lambda: array("q"))
+    stops: array[int] = field(default_factory=lambda: array("q"))
+    bounds: array[int] = field(default_factory=lambda: array("q", [0]))
+
+
+def scan(data: memoryview, items: Iterable[Item], problems: ProblemLog) -> tuple[list[Result], MetricEntries]:
+    """Locate the parts of every result; damaged ones are kept as far as they go."""
+    results: list[Result] = []
+    entries = MetricEntries()
+    for item in items:
+        if item.kind == "source":
+            continue
+        result = Result(item.kind, item.start, item.stop, item.process, not item.cut)
+        _scan_one(data, result, entries, problems, item.cut)
+        entries.bounds.append(len(entries.starts))
+        results.append(result)
+    return results, entries
+
+
+def _scan_one(
+    data: memoryview, result: Result, entries: MetricEntries, problems: ProblemLog, cut: bool
+) -> None:
+    base = result.start
+    message = bytes(data[base : result.stop])
+    pos = 0
+    while pos < len(message):
+        try:
+            _walk(message, pos, base, result, entries, FIELDS[result.kind]["metrics"] << 3 | BYTES)
+            return
+        except (WireError, IndexError) as err:
+            at = err.offset if isinstance(err, WireError) else len(message)
+            reason = err.reason if isinstance(err, WireError) else "cut short"
+        result.complete = False
+        if cut:
+            return
+        resumed = _resync(message, at + 1, FIELDS[result.kind]["metrics"] << 3 | BYTES)
+        lost = (resumed if resumed is not None else len(message)) - at
+        problems.add(
+            "data-loss", "ncu-damaged-result",
+            f"a {result.kind} result is damaged ({reason}); {lost:,} of its bytes were skipped",
+            where=f"byte {base + at}", advice="copy or collect the report again",
+        )  # fmt: skip
+        if resumed is None:
+            return
+        pos = resumed
+
+
+def _walk(
+    message: bytes, pos: int, base: int, result: Result, entries: MetricEntries, metric_tag: int
+) -> None:
+    """Walk the fields from `pos` on. Raises `WireError` or `IndexError` at the first inconsistency."""
+    stop = len(message)
+    add_start, add_stop = entries.starts.append, entries.stops.append
+    parts = result.parts
+    while pos < stop:
+        here = pos
+        tag = message[pos]
+        if tag == metric_tag:
+            length = message[pos + 1]
+            if length < 0x80:
+                pos += 2
+            elif message[pos + 2] < 0x80:
+                length = length & 0x7F | message[pos + 2] << 7
+                pos += 3
+            else:
+                length, pos = varint(message, pos + 1, stop)
+            if length > stop - pos or (length and message[pos] != 0x08):
+                raise WireError("a metric entry does not fit", here)
+            add_start(base + pos)
+            pos += length
+            add_stop(base + pos)
+            continue
+        if tag >= 0x80:
+            tag, pos = varint(message, pos, stop)
+        else:
+            pos += 1
+        number, wire = tag >> 3, tag & 7
+        if number == 0 or number > 1000:
+            raise WireError(f"field number {number}", here)
+        value: int | Span
+        if wire == VARINT:
+            value, pos = varint(message, pos, stop)
+        elif wire == BYTES:
+            length, pos = varint(message, pos, stop)
+            if length > stop - pos:
+                raise WireError(f"field {number} declares {length:,} bytes, {stop - pos:,} remain", here)
+            value = (base + pos, base + pos + length)
+            pos += length
+        elif wire in (FIXED64, FIXED32):
+            width = 8 if wire == FIXED64 else 4
+            if width > stop - pos:
+                raise WireError(f"field {number} cut short", here)
+            value = int.from_bytes(message[pos : pos + width], "little")
+            pos += width
+        else:
+            raise WireError(f"wire type {wire}", here)
+        parts.setdefault(number, []).append(value)
+
+
+def _resync(message: bytes, pos: int, metric_tag: int) -> int | None:
+    """Find the next offset from which four whole metric entries follow each other; None when there is none."""
+    marker = bytes((metric_tag,))
+    stop = len(message)
+    for _ in range(200_000):
+        pos = message.find(marker, pos)
+        if pos < 0:
+            return None
+        at, whole = pos, 0
+        try:
+            while whole < 4 and at < stop and message[at] == metric_tag:
+                length, body = varint(message, at + 1, stop)
+                inner = Message(message, (body, min(body + length, stop)))
+                if length > stop - body or inner.error or inner.numbers - {1, 2, 3, 4} or 1 not in inner:
+                    break
+                at, whole = body + length, whole + 1
+        except (WireError, IndexError):
+            whole = 0
+        if whole == 4:
+            return pos
+        pos += 1
+    return None

@@ -1,0 +1,107 @@
+"""Reads `.ncu-rep` (plain or zstd-packed) and `.nsight-cuprof-report` without any vendor software.
+
+What is decoded up front: where everything lies, launches' identity, the metrics asked for. Everything else
+(instances, vendor rules, source lines) is decoded when its table is asked for. Damage ends up in `problems`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from profrx_parsers import columns
+from profrx_parsers.ncu import _clocks, _devices, _launches, _options, _session
+from profrx_parsers.ncu._container import walk
+from profrx_parsers.ncu._metrics import MetricStore, Names, NumberColumns, decode
+from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
+from profrx_parsers.ncu._units import unit_of
+from profrx_parsers.problems import ProblemLog
+from profrx_parsers.report import Report, ReportInfo, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from profrx_parsers.source import Source
+
+
+class _UnitsByName(dict[str, str]):
+    """Units of a report's metrics, looked up on demand."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__((name, unit) for name in names if (unit := unit_of(name)))
+
+
+def read(source: Source, wanted: Wanted) -> Report:
+    """Read a report. Raises `InputError` only when not even the file header can be read."""
+    problems = ProblemLog()
+    data = source.data()
+    layout = walk(data, problems, source.name)
+    session = _session.merge(data, layout.sessions, problems)
+    results, entries = scan(data, layout.items, problems)
+    needed = None
+    if wanted.metrics is not None:
+        needed = wanted.metrics | _launches.STRUCTURAL | _devices.STRUCTURAL
+    store = decode(data, entries, Names(data, layout, needed), problems)
+    _check_results(results, problems)
+    info = _info(source, data, session, results, wanted)
+    loaders = {
+        "launches": partial(_launches.table, data, results, store),
+        "metrics": partial(store.table, wanted.metrics),
+        "devices": partial(_devices.table, session, store, info.driver),
+    }
+    return Report(info, loaders, problems, _extras(data, results, store))
+
+
+def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> dict[str, Any]:
+    wide = columns.MetricColumns(
+        store.rows,
+        NumberColumns(store, text=False),
+        NumberColumns(store, text=True),
+        _UnitsByName(store.names),
+    )
+    return {columns.EXTRA: wide, "clock_locked": _clocks.lock_states(data, results)}
+
+
+def _info(
+    source: Source, data: memoryview, session: _session.Session, results: Sequence[Result], wanted: Wanted
+) -> ReportInfo:
+    versions = session.versions
+    private: dict[str, Any] = {}
+    if wanted.private:
+        private = {**session.private, "command_line": session.command_line}
+    return ReportInfo(
+        source=source.name,
+        format="ncu-rep",
+        tool="ncu",
+        tool_version=_version(versions.get("Nsight Compute Target")),
+        captured_at=session.captured_at(),
+        driver=versions.get("Display Driver Version") or _clocks.driver(results),
+        runtime_version=versions.get("CUDA Version"),
+        platform=session.platform,
+        clocks=_clocks.summary(_clocks.lock_states(data, results)),
+        base_time="profiled kernel time",
+        options=_options.parse(session.command_line),
+        private=private,
+    )
+
+
+def _version(text: str | None) -> str | None:
+    """Cut the build number off: ``2024.3.0.0 (build …)``."""
+    return text.split()[0] if text and text.split() else None
+
+
+def _check_results(results: Sequence[Result], problems: ProblemLog) -> None:
+    unknown: dict[tuple[str, int], int] = {}
+    for result in results:
+        for number in result.parts:
+            if number > HIGHEST_FIELD[result.kind]:
+                unknown[result.kind, number] = unknown.get((result.kind, number), 0) + 1
+    for (kind, number), count in sorted(unknown.items())[:64]:
+        problems.add(
+            "info", "ncu-unknown-field", f"{kind} results have an unknown field {number}", count=count
+        )
+    if not results:
+        problems.add(
+            "warning", "ncu-no-results", "the report holds no profiled kernel",
+            advice="check the kernel filter and that the application launched kernels; then collect again",
+        )  # fmt: skip
