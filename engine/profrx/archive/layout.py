@@ -17,7 +17,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
           uri TEXT NOT NULL,               -- where it lay; archive members as archive!member
           sha256 TEXT,                     -- of the file's bytes
           size_bytes INTEGER, modified_ns INTEGER,
-          status TEXT NOT NULL,            -- ok, failed (unreadable), quarantined (crash, hang, memory), gone
+          status TEXT NOT NULL,            -- ok, failed (unreadable), quarantined (crash, hang, memory)
           code TEXT, message TEXT, next_step TEXT,
           format TEXT, tool TEXT, tool_version TEXT, captured_at TEXT, driver TEXT, runtime_version TEXT,
           platform TEXT, clocks TEXT, base_time TEXT, base_time_ns REAL,

@@ -44,7 +44,7 @@ def report_id(uri: str) -> str:
 
 
 def failed(uri: str, status: str, code: str, message: str, next_step: str, facts: dict[str, Any]) -> Record:
-    """Return the record of an input that gave no result; `status` is ``failed``, ``quarantined`` or ``gone``."""
+    """Return the record of an input that gave no result; `status` is ``failed`` or ``quarantined``."""
     return Record(uri, {**facts, "status": status, "code": code, "message": message, "next_step": next_step})
 
 

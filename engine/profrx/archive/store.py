@@ -133,20 +133,6 @@ class Archive:
                 self._metric_ids.clear()
                 raise
 
-    def put_many(self, records: Iterable[Record]) -> None:
-        """Store several finished reports in one transaction (one fsync)."""
-        with self._errors():
-            connection = self.db.conn
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                for record in records:
-                    self._put(record)
-                connection.execute("COMMIT")
-            except BaseException:
-                connection.execute("ROLLBACK")
-                self._metric_ids.clear()
-                raise
-
     def _put(self, record: Record) -> None:
         key = report_id(record.uri)
         connection = self.db.conn
@@ -208,11 +194,12 @@ class Archive:
                 (added.lastrowid, kernel, short),
             )
 
-    def mark_gone(self, uris: Iterable[str]) -> None:
-        """Mark reports whose files vanished; their results stay."""
+    def touch(self, uri: str, size: int | None, modified_ns: int | None) -> None:
+        """Note that a file with unchanged content has a new time."""
         with self._errors():
-            self.db.conn.executemany(
-                "UPDATE reports SET status = 'gone' WHERE report_id = ?", [(report_id(u),) for u in uris]
+            self.db.conn.execute(
+                "UPDATE reports SET size_bytes = ?, modified_ns = ? WHERE report_id = ?",
+                (size, modified_ns, report_id(uri)),
             )
 
     # --- reading ---------------------------------------------------------------------------------------
