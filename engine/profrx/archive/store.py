@@ -129,8 +129,9 @@ class Archive:
                 self._put(record)
                 connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
                 self._metric_ids.clear()
+                if connection.in_transaction:  # a full disk has rolled back already
+                    connection.execute("ROLLBACK")
                 raise
 
     def _put(self, record: Record) -> None:
