@@ -1,0 +1,52 @@
+"""Options that several verbs share, so that they read and behave the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from profrx_parsers.errors import UsageError
+
+
+PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path())
+PATH = click.argument("path", type=click.Path())
+OUTPUT = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), help="Write here; the suffix decides the format."
+)
+PACKS = click.option(
+    "--pack", "packs", multiple=True, metavar="PACK", help="Rule pack: a folder or an installed name; repeatable."
+)
+PARAMS = click.option(
+    "--param",
+    "params",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a rule's parameter, e.g. speed-of-light.high='65 %'; repeatable.",
+)
+KERNEL = click.option("--kernel", metavar="GLOB", help="Only kernels whose full or short name matches.")
+PRIVATE = click.option(
+    "--private", is_flag=True, help="Keep command lines, hosts, users, addresses, environment and source text."
+)
+
+
+def format_option(*names: str) -> Any:
+    """Return the ``--format`` option of a verb; without it the suffix of ``-o`` or the first name decides."""
+    return click.option(
+        "--format", "format_", type=click.Choice(names), help=f"Output format; default {names[0]}."
+    )
+
+
+def parse_params(given: tuple[str, ...]) -> dict[str, str]:
+    """Split ``name=value`` pairs. Raises `UsageError` for anything else."""
+    found: dict[str, str] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise UsageError(
+                "usage-param",
+                f"--param {pair!r} is not NAME=VALUE",
+                next_step="e.g. --param speed-of-light.high='65 %'; `profrx rules show RULE` lists parameters",
+            )
+        found[name.strip()] = value.strip()
+    return found

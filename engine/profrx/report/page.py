@@ -1,0 +1,239 @@
+"""The one-page report as plain data: what is shown, in which order, with numbers already readable.
+
+Markdown, HTML and text are three spellings of one `Page`. Strings here are still untrusted: every writer
+escapes in its own way. Source of the order: what a one-page summary of a kernel has to hold (conditions,
+verdict, speed of light, top stalls, roofline position, top fix), then the ranked findings and the honest rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from profrx.report import numbers
+from profrx.report.views import Advice, Fix, Gap, advice, gaps
+
+if TYPE_CHECKING:
+    from profrx.report.model import Findings, Problem, ReportFindings, RooflinePoint, VendorFinding
+
+TOP = 10
+"""Findings in the ranked table unless ``--top`` says otherwise."""
+KERNELS = 10
+PATH_KERNELS = 1
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A small table: header and rows of plain text; `code` names the columns that hold kernel names."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    code: frozenset[int] = frozenset()
+    right: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One line of the verdict table."""
+
+    short: str
+    full: str
+    launches: int
+    time: str
+    share: str
+    verdict: str
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One report on one page. Empty parts are left out by the writers, unknown ones are said to be unknown."""
+
+    title: str
+    source: str
+    lede: str
+    """One sentence: the verdict of the heaviest kernel."""
+    conditions: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
+    base_time: str
+    kernels: tuple[Kernel, ...]
+    more_kernels: int
+    path: tuple[tuple[str, str], ...]
+    """(question, answer) for the heaviest kernel."""
+    path_kernel: str
+    sol: Grid | None
+    stalls: Grid | None
+    stall_notes: tuple[tuple[str, str], ...]
+    roofline: tuple[RooflinePoint, ...]
+    roofline_rows: Grid | None
+    top: Fix | None
+    findings: tuple[Advice, ...]
+    more_findings: int
+    gaps: tuple[Gap, ...]
+    warnings: tuple[str, ...]
+    blocked: tuple[tuple[str, str, str], ...]
+    """(rule, guard, reason)."""
+    problems: tuple[Problem, ...]
+    vendor: tuple[VendorFinding, ...]
+    nothing: str = ""
+    """Why there is nothing to say, when there is nothing."""
+    several: bool = False
+    """Whether the report holds more than one kernel (then kernels are named everywhere)."""
+    footer: str = ""
+    devices: tuple[str, ...] = field(default_factory=tuple)
+
+
+def pages(findings: Findings, top: int | None = None) -> list[Page]:
+    """Return one page per report."""
+    pack = ", ".join(f"{name} {version}".strip() for name, version in findings.pack.items())
+    footer = f"profrx {findings.version}" + (f", rules: {pack}" if pack else "")
+    return [page(report, top=top, footer=footer) for report in findings.reports]
+
+
+def page(report: ReportFindings, *, top: int | None = None, footer: str = "") -> Page:
+    """Assemble the page of one report."""
+    limit = TOP if top is None else top
+    kernels = _kernels(report)
+    several = len(report.kernels) > 1
+    listed = [advice(one) for one in report.findings]
+    best = next((a for a in listed if a.fixes and a.ranked), next((a for a in listed if a.fixes), None))
+    heaviest = report.kernels[0].kernel if report.kernels else None
+    steps = [(s.question, s.answer) for s in report.summary.path if s.kernel == heaviest]
+    return Page(
+        title=_title(report),
+        source=report.source,
+        lede=_lede(report, kernels),
+        conditions=tuple(report.conditions.facts.items()),
+        missing=tuple(report.conditions.missing),
+        base_time=_base_time(report),
+        kernels=kernels[:KERNELS],
+        more_kernels=max(len(kernels) - KERNELS, 0),
+        path=tuple(steps),
+        path_kernel=report.kernels[0].short if report.kernels else "",
+        sol=_sol(report),
+        stalls=_stalls(report),
+        stall_notes=_stall_notes(report),
+        roofline=tuple(report.summary.roofline),
+        roofline_rows=_roofline(report),
+        top=best.as_fix() if best else None,
+        findings=tuple(listed[:limit]),
+        more_findings=max(len(listed) - limit, 0),
+        gaps=gaps(report),
+        warnings=tuple(report.conditions.warnings),
+        blocked=tuple((b.rule, b.guard, b.reason) for b in report.blocked),
+        problems=tuple(p for p in report.problems if p.severity != "info"),
+        vendor=tuple(report.vendor),
+        nothing=_nothing(report),
+        several=several,
+        footer=footer,
+    )
+
+
+def _title(report: ReportFindings) -> str:
+    if len(report.kernels) == 1:
+        return report.kernels[0].short
+    name = report.source.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    return f"{name}: {numbers.plural(len(report.kernels), 'kernel')}" if report.kernels else name
+
+
+def _lede(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
+    if not kernels:
+        return ""
+    first = kernels[0]
+    if not first.verdict:
+        return ""
+    return f"{first.verdict}. {first.because}" if first.because else f"{first.verdict}."
+
+
+def _base_time(report: ReportFindings) -> str:
+    if report.base_time is None:
+        return ""
+    total = numbers.quantity(report.base_time_ns, "ns")
+    return report.base_time if report.base_time_ns is None else f"{report.base_time} ({total})"
+
+
+def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
+    """Join kernels with their verdict; launches of one kernel that differ are listed as ``a / b``."""
+    words: dict[str, list[str]] = {}
+    because: dict[str, str] = {}
+    for one in report.verdicts:
+        title = one.title or one.verdict
+        if title not in words.setdefault(one.kernel, []):
+            words[one.kernel].append(title)
+        because.setdefault(one.kernel, one.because)
+    return tuple(
+        Kernel(
+            short=row.short,
+            full=row.kernel,
+            launches=row.launches,
+            time=numbers.quantity(row.duration_ns, "ns"),
+            share=numbers.share(row.time_share),
+            verdict=" / ".join(words.get(row.kernel, [])) or row.verdict,
+            because=because.get(row.kernel, "") if len(words.get(row.kernel, [])) == 1 else "",
+        )
+        for row in report.kernels
+    )
+
+
+def _sol(report: ReportFindings) -> Grid | None:
+    """One row per kernel, one column per number."""
+    labels = list(dict.fromkeys(n.label for n in report.summary.sol))
+    if not labels:
+        return None
+    values: dict[tuple[str, int | None], dict[str, str]] = {}
+    shorts: dict[tuple[str, int | None], str] = {}
+    for one in report.summary.sol:
+        key = (one.kernel, one.launch_id)
+        values.setdefault(key, {})[one.label] = numbers.quantity(one.value, one.unit)
+        shorts[key] = one.short
+    rows = tuple((shorts[k], *(cells.get(label, numbers.NOTHING) for label in labels)) for k, cells in values.items())
+    return Grid(("Kernel", *labels), rows, code=frozenset({0}), right=frozenset(range(1, len(labels) + 1)))
+
+
+def _stalls(report: ReportFindings) -> Grid | None:
+    by_kernel: dict[str, list[str]] = {}
+    shorts: dict[str, str] = {}
+    for one in report.summary.stalls:
+        cycles = "" if one.cycles is None else f", {numbers.digits(one.cycles)} cycles"
+        by_kernel.setdefault(one.kernel, []).append(f"{one.reason} {numbers.share(one.share)}{cycles}")
+        shorts[one.kernel] = one.short
+    if not by_kernel:
+        return None
+    rows = tuple((shorts[k], *(cells + [numbers.NOTHING] * 3)[:3]) for k, cells in by_kernel.items())
+    return Grid(("Kernel", "1st", "2nd", "3rd"), rows, code=frozenset({0}))
+
+
+def _stall_notes(report: ReportFindings) -> tuple[tuple[str, str], ...]:
+    """What the reasons of the heaviest kernel mean."""
+    stalls = report.summary.stalls
+    return tuple((s.reason, s.meaning) for s in stalls if s.kernel == stalls[0].kernel and s.meaning)
+
+
+def _roofline(report: ReportFindings) -> Grid | None:
+    rows = [
+        (
+            p.short,
+            p.precision.upper() if p.precision.startswith("fp") else p.precision,
+            numbers.quantity(p.flop_per_s, "FLOP/s"),
+            numbers.share(p.compute_share),
+            numbers.quantity(p.bytes_per_s, "B/s"),
+            numbers.share(p.memory_share),
+            numbers.quantity(p.intensity, "FLOP/B"),
+            numbers.quantity(p.ridge, "FLOP/B"),
+        )
+        for p in report.summary.roofline
+    ]
+    if not rows:
+        return None
+    header = ("Kernel", "Roof", "Achieved", "of roof", "DRAM", "of roof", "Intensity", "Ridge")
+    return Grid(header, tuple(rows), code=frozenset({0}), right=frozenset(range(2, 8)))
+
+
+def _nothing(report: ReportFindings) -> str:
+    if report.findings:
+        return ""
+    if not report.kernels and not report.verdicts:
+        return "This report holds nothing that can be judged: no kernel, no timeline, no summary."
+    if report.unknown:
+        return "No rule fired, and some could not be judged: see below what to collect."
+    return "No rule fired: nothing in this report is worth fixing first."

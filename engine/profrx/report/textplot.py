@@ -1,0 +1,76 @@
+"""A roofline in characters: for Markdown on standard output and for terminals."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from profrx.report import numbers
+from profrx.report.escape import clean, middle_cut
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from profrx.report.model import RooflinePoint
+
+WIDTH, HEIGHT = 58, 10
+MARKS = "ABCDEFGHIJ"
+
+
+def usable(points: Sequence[RooflinePoint]) -> list[RooflinePoint]:
+    """Return the points that can be drawn: positive intensity and FLOP rate."""
+    return [p for p in points if p.intensity and p.flop_per_s and p.intensity > 0 and p.flop_per_s > 0]
+
+
+def ceilings(points: Sequence[RooflinePoint]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return compute roofs and memory roofs by name; of several launches the first that has one."""
+    compute: dict[str, float] = {}
+    memory: dict[str, float] = {}
+    for point in points:
+        for roof in point.roofs:
+            if roof.value and roof.value > 0:
+                (compute if roof.kind == "compute" else memory).setdefault(roof.name, roof.value)
+    return compute, memory
+
+
+def chart(points: Sequence[RooflinePoint]) -> str:
+    """Return a log-log plot, or nothing when no point can be drawn.
+
+    The line is the highest memory roof up to its ridge with the highest compute roof of the drawn precisions.
+    """
+    drawn = usable(points)[: len(MARKS)]
+    compute, memory = ceilings(drawn)
+    if not drawn or not compute or not memory:
+        return ""
+    top, slope = max(compute.values()), max(memory.values())
+    xs = [p.intensity for p in drawn if p.intensity] + [top / slope]
+    x0, x1 = math.floor(math.log10(min(xs)) - 0.3), math.ceil(math.log10(max(xs)) + 0.3)
+    lowest = min([p.flop_per_s for p in drawn if p.flop_per_s] + [slope * 10**x0])
+    y1 = math.log10(top) + 0.15
+    y0 = max(math.log10(lowest) - 0.2, y1 - 6)
+
+    def column(x: float) -> int:
+        return round((math.log10(x) - x0) / (x1 - x0) * (WIDTH - 1))
+
+    def row(y: float) -> int:
+        return min(max(round((y1 - math.log10(y)) / (y1 - y0) * (HEIGHT - 1)), 0), HEIGHT - 1)
+
+    field = [[" "] * WIDTH for _ in range(HEIGHT)]
+    for c in range(WIDTH):
+        x = 10 ** (x0 + c / (WIDTH - 1) * (x1 - x0))
+        y = min(top, slope * x)
+        if math.log10(y) >= y0:
+            field[row(y)][c] = "-" if y >= top else "/"
+    legend = []
+    for mark, point in zip(MARKS, drawn, strict=False):
+        field[row(point.flop_per_s or 1)][column(point.intensity or 1)] = mark
+        legend.append(
+            f"{mark} {middle_cut(clean(point.short), 40)} ({point.precision}): "
+            f"{numbers.quantity(point.flop_per_s, 'FLOP/s')} at {numbers.quantity(point.intensity, 'FLOP/B')}"
+        )
+    first = numbers.quantity(10**y1 / 10**0.15, "FLOP/s")
+    lines = [f"{first if i == 0 else '':>12} |{''.join(cells).rstrip()}" for i, cells in enumerate(field)]
+    axis = f"{'FLOP/B':>12} +{'-' * WIDTH}"
+    ends = f"{'':>12}  {numbers.digits(10**x0):<{WIDTH - 8}}{numbers.digits(10**x1):>8}"
+    roofs = f"roofs: {numbers.quantity(slope, 'B/s')} of DRAM, {numbers.quantity(top, 'FLOP/s')}"
+    return "\n".join([*lines, axis, ends, roofs, *legend])
