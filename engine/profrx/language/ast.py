@@ -157,6 +157,8 @@ class Aggregate(Node):
     domain: str
     metric: str = ""
     where: Expr | None = None
+    raw: bool = False
+    """`metric` was quoted: a vendor's raw name, not a logical one."""
 
 
 @dataclass(frozen=True)
@@ -285,6 +287,8 @@ class Expect(Node):
     severity: str = ""
     confidence: str = ""
     estimate: Range | None = None
+    value: Range | None = None
+    """For tests of metrics (outcome ``value``): the range the value lies in; low == high for one value."""
 
 
 @dataclass(frozen=True)
@@ -376,6 +380,7 @@ class Metric(Node):
     family: str = ""
     tests: tuple[Test, ...] = ()
     deprecated: str = ""
+    override: bool = False
 
 
 @dataclass(frozen=True)
@@ -404,6 +409,7 @@ class Verdict(Node):
     see: tuple[str, ...] = ()
     collect: tuple[Collect, ...] = ()
     version: int = 1
+    override: bool = False
 
 
 @dataclass(frozen=True)
@@ -424,6 +430,7 @@ class Guard(Node):
     see: tuple[str, ...] = ()
     collect: tuple[Collect, ...] = ()
     version: int = 1
+    override: bool = False
 
 
 @dataclass(frozen=True)

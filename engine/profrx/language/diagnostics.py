@@ -1,0 +1,76 @@
+"""What is wrong with a rule file: a code, a place, a sentence, and how to repair it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from profrx.language.ast import NOWHERE, Span
+
+Severity = Literal["error", "warning", "note"]
+
+
+class Lines:
+    """Line starts of a text: turns offsets into 1-based lines and columns."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.file = file
+        self.text = text
+        starts = [0]
+        at = text.find("\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = text.find("\n", at + 1)
+        self.starts = starts
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column of a character offset."""
+        line = bisect_right(self.starts, offset)
+        return line, offset - self.starts[line - 1] + 1
+
+    def span(self, start: int, end: int) -> Span:
+        """The span of ``text[start:end]``."""
+        return Span(self.file, *self.place(start), *self.place(end))
+
+    def line(self, number: int) -> str:
+        """The text of a line, without its end."""
+        start = self.starts[number - 1]
+        end = self.starts[number] - 1 if number < len(self.starts) else len(self.text)
+        return self.text[start:end].rstrip("\r")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding about a rule file.
+
+    Attributes:
+        code: stable, kebab-case, an anchor of docs/errors.md.
+        message: what is wrong, one sentence without a full stop.
+        span: where; NOWHERE for a pack as a whole.
+        severity: error (does not load), warning, note.
+        hint: how to repair it.
+        expected: what could have stood there.
+        subject: the declaration it is about, such as ``rule tail-effect``.
+    """
+
+    code: str
+    message: str
+    span: Span = NOWHERE
+    severity: Severity = "error"
+    hint: str = ""
+    expected: tuple[str, ...] = ()
+    subject: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.span.file}:{self.span.line}:{self.span.column}: " if self.span.file else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{place}{self.severity}[{self.code}]: {self.message}{hint}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``did you mean x?`` for the nearest of `known`, or nothing."""
+    close = get_close_matches(word, known, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(close)}?" if close else ""

@@ -1,0 +1,208 @@
+"""Packs: rule files gathered into one catalogue of metrics, verdicts, guards and rules.
+
+A pack is a folder of `.rule` files (or single files). The default pack ships in `profrx_rules`; user packs come
+after it, by path or by entry point (group ``profrx.packs``, the name of a package with `.rule` files). An id that
+is already taken needs `override`. A broken declaration is left out and reported; the rest of the pack loads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata, resources
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from profrx.language import ast
+from profrx.language.diagnostics import Diagnostic
+from profrx.language.parse import read
+from profrx.language.scan import MAX_FILE
+
+SUFFIX = ".rule"
+ENTRY_POINTS = "profrx.packs"
+MAX_FILES = 5000
+"""Rule files of one pack."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Everything that judges reports, by name, in the order of declaration.
+
+    Attributes:
+        metrics: logical name -> declaration (the catalogue).
+        params: file-level parameters, dotted.
+        rulesets: frozen selections by name.
+        packs: the `pack` headers that were found, first the default pack's.
+        origin: ``(kind, id)`` -> pack name.
+        diagnostics: what did not load and why, warnings included.
+        digest: SHA-256 over the names and contents of all files.
+        files: file name -> its text, for showing source lines.
+    """
+
+    metrics: Mapping[str, ast.Metric] = field(default_factory=dict)
+    params: Mapping[str, ast.Param] = field(default_factory=dict)
+    verdicts: Mapping[str, ast.Verdict] = field(default_factory=dict)
+    guards: Mapping[str, ast.Guard] = field(default_factory=dict)
+    rules: Mapping[str, ast.Rule] = field(default_factory=dict)
+    causes: Mapping[str, ast.Cause] = field(default_factory=dict)
+    references: Mapping[str, ast.Reference] = field(default_factory=dict)
+    rulesets: Mapping[str, ast.Ruleset] = field(default_factory=dict)
+    packs: tuple[ast.Pack, ...] = ()
+    origin: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    digest: str = ""
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def row_owner(self, row: str) -> ast.Verdict | None:
+        """The verdict that has a row of this name."""
+        return next((v for v in self.verdicts.values() if any(r.name == row for r in v.rows)), None)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One rule file before parsing: the pack it belongs to, its shown name, its bytes."""
+
+    pack: str
+    name: str
+    data: bytes
+
+
+class PackError(ValueError):
+    """Raised when a pack cannot be read at all: no such path, too many files."""
+
+    code = "pack-unreadable"
+
+
+def load_pack(paths: Iterable[str | Path] = (), *, default: bool = True, plugins: bool = True) -> Pack:
+    """Load the default pack, installed plug-in packs, then `paths` in order.
+
+    Raises:
+        PackError: a path does not exist or holds no rule file.
+    """
+    sources: list[Source] = []
+    if default:
+        sources += tree(resources.files("profrx_rules"), "profrx")
+    if plugins:
+        for entry in sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda e: e.name):
+            sources += tree(resources.files(entry.value), entry.name)
+    for path in paths:
+        sources += user_sources(Path(path))
+    return assemble(sources)
+
+
+def user_sources(path: Path) -> list[Source]:
+    """The rule files of a folder, or one file.
+
+    Raises:
+        PackError: nothing there.
+    """
+    if path.is_dir():
+        found = list(tree(path, path.name, str(path)))
+        if not found:
+            raise PackError(f"{path} holds no {SUFFIX} file")
+        return found
+    if not path.is_file():
+        raise PackError(f"{path} does not exist")
+    return [Source(path.stem, str(path), path.read_bytes()[: MAX_FILE + 1])]
+
+
+def tree(root: Traversable, pack: str, shown: str = "") -> Iterator[Source]:
+    """Every rule file below `root`, sorted by path; hidden folders and links out of it are left alone."""
+    found = sorted(_walk(root, PurePosixPath()), key=lambda pair: pair[0])
+    if len(found) > MAX_FILES:
+        raise PackError(f"{shown or pack} holds {len(found)} rule files; at most {MAX_FILES} are read")
+    for relative, file in found:
+        with file.open("rb") as stream:
+            yield Source(pack, f"{shown or pack}/{relative}", stream.read(MAX_FILE + 1))
+
+
+def _walk(folder: Traversable, at: PurePosixPath) -> Iterator[tuple[PurePosixPath, Traversable]]:
+    pending = [(folder, at)]
+    while pending:
+        here, where = pending.pop()
+        if len(where.parts) > 16:
+            continue
+        for child in here.iterdir():
+            name = child.name
+            if name.startswith((".", "_")) or (isinstance(child, Path) and child.is_symlink()):
+                continue
+            if child.is_dir():
+                pending.append((child, where / name))
+            elif name.endswith(SUFFIX):
+                yield where / name, child
+
+
+_TABLES: dict[type, str] = {
+    ast.Metric: "metrics",
+    ast.Param: "params",
+    ast.Verdict: "verdicts",
+    ast.Guard: "guards",
+    ast.Rule: "rules",
+    ast.Cause: "causes",
+    ast.Reference: "references",
+    ast.Ruleset: "rulesets",
+}
+
+
+def assemble(sources: Iterable[Source]) -> Pack:
+    """Parse the sources and gather their declarations."""
+    tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES.values()}
+    origin: dict[tuple[str, str], str] = {}
+    packs: list[ast.Pack] = []
+    diagnostics: list[Diagnostic] = []
+    files: dict[str, str] = {}
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(f"{source.pack}\0{source.name}\0{len(source.data)}\0".encode())
+        digest.update(source.data)
+        text = source.data.decode("utf-8", errors="replace")
+        if "�" in text and "�".encode() not in source.data:
+            line = text[: text.index("�")].count("\n") + 1
+            message = "this is not UTF-8 text; save the file as UTF-8"
+            diagnostics.append(Diagnostic("not-utf8", message, ast.Span(source.name, line, 1, line, 1)))
+            continue
+        files[source.name] = text
+        parsed = read(text, source.name)
+        diagnostics += parsed.diagnostics
+        for node in parsed.file.declarations:
+            if isinstance(node, ast.Pack):
+                packs.append(node)
+                continue
+            table = tables[_TABLES[type(node)]]
+            kind = type(node).__name__.lower()
+            before = table.get(node.name)
+            problem = _clash(kind, node, before)
+            if problem is not None:
+                diagnostics.append(problem)
+                if problem.severity == "error":
+                    continue
+            table[node.name] = node
+            origin[kind, node.name] = source.pack
+    return Pack(
+        **tables,
+        packs=tuple(packs),
+        origin=origin,
+        diagnostics=tuple(diagnostics),
+        digest=digest.hexdigest(),
+        files=files,
+    )
+
+
+def _clash(kind: str, node: Any, before: Any) -> Diagnostic | None:
+    override = getattr(node, "override", False)
+    subject = f"{kind} {node.name}"
+    if before is None:
+        if not override:
+            return None
+        message = f"there is no {kind} {node.name} to override"
+        return Diagnostic("override-nothing", message, node.span, hint="drop `override`", subject=subject)
+    if override:
+        return None
+    first = before.span
+    message = f"{kind} {node.name} is already declared at {first.file}:{first.line}"
+    hint = (
+        "rename one, or write `override` to replace it" if hasattr(node, "override") else "rename or drop one"
+    )
+    return Diagnostic("duplicate-id", message, node.span, hint=hint, subject=subject)
