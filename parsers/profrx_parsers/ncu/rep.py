@@ -10,7 +10,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from profrx_parsers import columns
-from profrx_parsers.ncu import _clocks, _devices, _launches, _options, _session
+from profrx_parsers.ncu import (
+    _clocks,
+    _devices,
+    _instances,
+    _launches,
+    _lines,
+    _options,
+    _sections,
+    _session,
+    _vendor,
+)
 from profrx_parsers.ncu._container import walk
 from profrx_parsers.ncu._metrics import MetricStore, Names, NumberColumns, decode
 from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
@@ -40,13 +50,16 @@ def read(source: Source, wanted: Wanted) -> Report:
     results, entries = scan(data, layout.items, problems)
     needed = None
     if wanted.metrics is not None:
-        needed = wanted.metrics | _launches.STRUCTURAL | _devices.STRUCTURAL
+        needed = wanted.metrics | _launches.STRUCTURAL | _devices.STRUCTURAL | _lines.STRUCTURAL
     store = decode(data, entries, Names(data, layout, needed), problems)
     _check_results(results, problems)
     info = _info(source, data, session, results, wanted)
     loaders = {
         "launches": partial(_launches.table, data, results, store),
         "metrics": partial(store.table, wanted.metrics),
+        "instances": partial(_instances.table, store, problems, wanted.metrics),
+        "source_lines": partial(_lines.table, data, layout.items, results, store, problems),
+        "vendor_findings": partial(_vendor.table, data, results, problems),
         "devices": partial(_devices.table, session, store, info.driver),
     }
     return Report(info, loaders, problems, _extras(data, results, store))
@@ -59,7 +72,12 @@ def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> 
         NumberColumns(store, text=True),
         _UnitsByName(store.names),
     )
-    return {columns.EXTRA: wide, "clock_locked": _clocks.lock_states(data, results)}
+    return {
+        columns.EXTRA: wide,
+        "clock_locked": _clocks.lock_states(data, results),
+        "section_options": _sections.SectionOptions(data, results),
+        "sections": _sections.identifiers(data, results),
+    }
 
 
 def _info(

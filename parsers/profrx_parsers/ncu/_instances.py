@@ -1,0 +1,164 @@
+"""The `instances` table: per PC, opcode, unit or time bucket, decoded on demand in one numpy pass.
+
+An instance is {1 correlation id, 2 value}, both value messages. Finding where each begins is a loop over
+lengths; decoding is a gather over all of them at once.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from profrx_parsers import schema
+from profrx_parsers.ncu import _gather as g
+from profrx_parsers.ncu._metrics import plain_name
+from profrx_parsers.wire import Message, WireError, decode_text, varint
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from numpy.typing import NDArray
+
+    from profrx_parsers.ncu._metrics import MetricStore
+    from profrx_parsers.problems import ProblemLog
+
+    Ints = NDArray[np.int64]
+
+MAX_INSTANCES = 20_000_000
+"""Instances decoded per report; the largest real report seen holds 133,000."""
+_PART = 1 << 18
+
+
+def table(store: MetricStore, problems: ProblemLog, wanted: Collection[str] | None) -> pa.Table:
+    """Decode the instances of the wanted metrics (None = all that the store knows), in file order."""
+    chosen = np.flatnonzero(store.tail < store.stop)
+    if wanted is not None:
+        mask = np.array([n in wanted or plain_name(n) in wanted for n in store.names], dtype=np.bool_)
+        chosen = chosen[mask[store.code[chosen]]] if len(mask) else chosen[:0]
+    owner, start, stop = locate(store, chosen, problems)
+    names = pa.array(store.names, pa.string())
+    parts = [
+        _part(
+            store,
+            names,
+            owner[low : low + _PART],
+            start[low : low + _PART],
+            stop[low : low + _PART],
+            problems,
+        )
+        for low in range(0, len(owner), _PART)
+    ]
+    return pa.concat_tables(parts) if parts else schema.empty("instances")
+
+
+def locate(store: MetricStore, chosen: Iterable[int], problems: ProblemLog) -> tuple[Ints, Ints, Ints]:
+    """Return owner element, start and stop of every instance message of the chosen elements."""
+    starts, stops, counts = array("q"), array("q"), array("q")
+    add_start, add_stop = starts.append, stops.append
+    owners = np.asarray(chosen, dtype=np.int64)
+    for base, stop in zip(store.tail[owners].tolist(), store.stop[owners].tolist(), strict=True):
+        before = len(starts)
+        data = bytes(store.data[base:stop])
+        size, pos = len(data), 0
+        try:
+            while pos < size:
+                tag = data[pos]
+                if tag != 0x1A:
+                    if tag != 0x20:
+                        raise WireError(f"tag {tag}", pos)
+                    _, pos = varint(data, pos + 1, size)
+                    continue
+                length = data[pos + 1]
+                pos += 2
+                if length >= 0x80:
+                    length, pos = varint(data, pos - 1, size)
+                if length > size - pos:
+                    raise WireError("an instance does not fit", pos)
+                add_start(base + pos)
+                pos += length
+                add_stop(base + pos)
+        except (WireError, IndexError):
+            problems.add(
+                "data-loss", "ncu-damaged-instances", "the instances of a metric are damaged from some point on",
+                where=f"byte {base + pos}", advice="copy or collect the report again",
+            )  # fmt: skip
+        counts.append(len(starts) - before)
+        if len(starts) > MAX_INSTANCES:
+            problems.add(
+                "data-loss", "ncu-too-many-instances",
+                f"more than {MAX_INSTANCES:,} instances: the rest was left out",
+                where=f"byte {base}", advice="ask for single metrics",
+            )  # fmt: skip
+            break
+    owner = np.repeat(owners[: len(counts)], np.frombuffer(counts, dtype=np.int64) if counts else 0)
+    if not len(starts):
+        return owner, np.empty(0, np.int64), np.empty(0, np.int64)
+    return owner, np.frombuffer(starts, dtype=np.int64), np.frombuffer(stops, dtype=np.int64)
+
+
+def _part(
+    store: MetricStore, names: pa.Array, owner: Ints, start: Ints, stop: Ints, problems: ProblemLog
+) -> pa.Table:
+    raw = np.frombuffer(store.data, dtype=np.uint8)
+    last = len(raw) - 1
+    # The key: tag 0x0A, one length byte, then the value message.
+    key_at = start + 2
+    key_stop = key_at + raw[np.minimum(start + 1, last)]
+    usual = (stop - start >= 2) & (raw[np.minimum(start, last)] == 0x0A) & (key_stop <= stop)
+    usual &= raw[np.minimum(start + 1, last)] < 0x80
+    key_tag = raw[np.minimum(key_at, last)]
+    is_text = usual & (key_tag == 0x0A)
+    is_whole = usual & ((key_tag == 0x28) | (key_tag == 0x20))
+    whole, after = g.varints(raw, np.where(is_whole, key_at + 1, 0), np.where(is_whole, key_stop, 0))
+    is_whole &= after == key_stop
+    text_at = key_at + 2
+    is_text &= (text_at <= key_stop) & (key_stop - text_at == raw[np.minimum(key_at + 1, last)])
+    # The value: tag 0x12, one length byte, then the value message; it ends the instance.
+    value_at = key_stop + 2
+    fits = (is_whole | is_text) & (value_at <= stop) & (raw[np.minimum(key_stop, last)] == 0x12)
+    value_stop = np.where(fits, value_at + raw[np.minimum(key_stop + 1, last)], 0)
+    fits &= value_stop == stop
+    kind, number, _, _ = g.values(raw, np.where(fits, value_at, 0), np.where(fits, value_stop, 0))
+    keys: list[str | None] = [None] * len(owner)
+    for at in np.flatnonzero(is_text):
+        keys[at] = decode_text(store.data, (int(text_at[at]), int(key_stop[at])))
+    for at in np.flatnonzero(~fits | (kind == g.ODD)):
+        keys[at], whole[at], is_whole[at], number[at], kind[at] = _slow(
+            store, int(start[at]), int(stop[at]), problems
+        )
+    numeric = (kind >= g.FLOAT) & (kind <= g.UINT64)
+    columns = {
+        "launch_id": store.launch[owner],
+        "metric": names.take(pa.array(store.code[owner])),
+        "key": pa.array(keys, pa.string()),
+        "key_int": pa.array(whole.view(np.int64), mask=~is_whole),
+        "value": pa.array(number, mask=~numeric),
+    }
+    return schema.conform("instances", columns, len(owner))
+
+
+def _slow(
+    store: MetricStore, start: int, stop: int, problems: ProblemLog
+) -> tuple[str | None, int, bool, float, int]:
+    """Decode an instance of unusual shape field by field."""
+    from profrx_parsers.ncu._session import value_of
+
+    message = Message(store.data, (start, stop))
+    key, value = message.message(1), message.message(2)
+    if message.error or (key and key.error) or (value and value.error):
+        problems.add(
+            "data-loss", "ncu-damaged-instances", "an instance of a metric does not decode; it has no value",
+            where=f"byte {start}", advice="copy or collect the report again",
+        )  # fmt: skip
+        return None, 0, False, float("nan"), g.ABSENT
+    whole = None
+    if key is not None:
+        whole = key.integer(5) if key.integer(5) is not None else key.integer(4)
+    found = value_of(value)
+    number = found if isinstance(found, float) else float("nan")
+    kind = g.DOUBLE if isinstance(found, float) else g.ABSENT
+    text = key.text(1) if key is not None else None
+    return text, whole or 0, whole is not None, number, kind

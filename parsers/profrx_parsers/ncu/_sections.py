@@ -1,0 +1,177 @@
+"""Section definitions stored with results: which metric has which label, and what other architectures use.
+
+ProfilerSection: 1 identifier, 2 display name, 4 header {2 metrics}, 5 body, 6 metrics. A section metric is
+{1 name, 2 label, 6 filter, 7 options {1 name, 2 label, 3 filter}}; a filter is {1 lowest, 2 highest
+architecture, 3 several of them}, the architecture as a whole number (90 = compute capability 9.0).
+Body items nest by kind; metrics are found by their shape, to a bounded depth.
+Source: the format documentation shipped with Nsight Compute 2024.1; observed from 2020.3 to 2025.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from profrx_parsers.wire import Message, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from profrx_parsers.ncu._results import Result
+
+MAX_DEPTH = 10
+MAX_MESSAGES = 200_000
+_METRIC = re.compile(r"^[A-Za-z_][\w.:]*__[\w.:]+$")
+_KNOWN = frozenset(range(1, 12))
+
+ArchRange = tuple[int | None, int | None]
+"""Lowest and highest architecture, both included; None = open."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An alternative of a section metric: its name, label, and the architectures it is for (none = all)."""
+
+    name: str
+    label: str | None
+    archs: tuple[ArchRange, ...]
+
+
+@dataclass(frozen=True)
+class SectionMetric:
+    """A metric as a section of the report names it.
+
+    Attributes:
+        section: identifier of the section.
+        section_label: its display name.
+        name: metric name.
+        label: what exports call it; None when the section gives none.
+        archs: architectures the name is for; none = all.
+        options: alternatives for other architectures.
+    """
+
+    section: str
+    section_label: str | None
+    name: str
+    label: str | None
+    archs: tuple[ArchRange, ...]
+    options: tuple[Option, ...]
+
+    def resolve(self, arch: int) -> str | None:
+        """Return the metric collected on an architecture (90 = 9.0); None when the section has none for it."""
+        for option in self.options:
+            if option.archs and _covers(option.archs, arch):
+                return option.name
+        return self.name if not self.archs or _covers(self.archs, arch) else None
+
+
+def _covers(ranges: tuple[ArchRange, ...], arch: int) -> bool:
+    return any((low is None or low <= arch) and (high is None or arch <= high) for low, high in ranges)
+
+
+class SectionOptions(Mapping[str, tuple[SectionMetric, ...]]):
+    """Metric name -> what the report's own sections say about it; decoded on first use.
+
+    An option's name is a key too, so that each spelling finds the others.
+    """
+
+    def __init__(self, data: memoryview, results: Sequence[Result]) -> None:
+        self._data = data
+        self._results = results
+        self._found: dict[str, tuple[SectionMetric, ...]] | None = None
+
+    def _decoded(self) -> dict[str, tuple[SectionMetric, ...]]:
+        if self._found is None:
+            collected: dict[str, dict[SectionMetric, None]] = {}
+            for one in section_metrics(self._data, self._results):
+                for name in (one.name, *(option.name for option in one.options)):
+                    collected.setdefault(name, {})[one] = None
+            self._found = {name: tuple(ones) for name, ones in collected.items()}
+        return self._found
+
+    def __getitem__(self, name: str) -> tuple[SectionMetric, ...]:
+        return self._decoded()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._decoded())
+
+    def __len__(self) -> int:
+        return len(self._decoded())
+
+
+def identifiers(data: memoryview, results: Sequence[Result], limit: int = 1000) -> list[str]:
+    """Return the sections that the first results hold, in order of first appearance."""
+    seen: dict[str, None] = {}
+    for result in results[:limit]:
+        for start, stop in result.spans("sections"):
+            name = _first_text(data, start, stop)
+            if name:
+                seen[name] = None
+    return list(seen)
+
+
+def _first_text(data: memoryview, start: int, stop: int) -> str | None:
+    """Return field 1 when it is the first field and short, which it always was."""
+    if stop - start < 2 or data[start] != 0x0A:
+        return None
+    end = start + 2 + data[start + 1]
+    return (
+        bytes(data[start + 2 : end]).decode("utf-8", "replace")
+        if data[start + 1] < 128 and end <= stop
+        else None
+    )
+
+
+def section_metrics(data: memoryview, results: Sequence[Result]) -> Iterator[SectionMetric]:
+    """Yield the metrics of every distinct section of the report."""
+    seen: set[tuple[str, int]] = set()
+    budget = MAX_MESSAGES
+    for result in results:
+        for span in result.spans("sections"):
+            key = (_first_text(data, *span) or "", span[1] - span[0])
+            if key in seen or len(seen) > 4096:
+                continue
+            seen.add(key)
+            section = Message(data, span)
+            name, label = section.text(1) or "", section.text(2)
+            stack: list[tuple[Span, int]] = [
+                (one, 0) for number in (4, 5, 6) for one in section.spans(number)
+            ]
+            while stack and budget > 0:
+                budget -= 1
+                inner, depth = stack.pop()
+                message = Message(data, inner)
+                if message.error or not message.numbers:
+                    continue
+                metric = _metric(name, label, message)
+                if metric is not None:
+                    yield metric
+                elif depth < MAX_DEPTH:
+                    nested = [one for number in message.numbers for one in message.spans(number)]
+                    stack += [(one, depth + 1) for one in nested if one[1] - one[0] > 4]
+
+
+def _metric(section: str, section_label: str | None, message: Message) -> SectionMetric | None:
+    if 1 not in message or message.numbers - _KNOWN or not message.spans(1):
+        return None
+    start, stop = message.spans(1)[-1]
+    if not 4 < stop - start <= 400:
+        return None
+    name = message.text(1) or ""
+    if not _METRIC.match(name):
+        return None
+    options = tuple(
+        Option(text, one.text(2), _archs(one.message(3)))
+        for one in message.messages(7)
+        if (text := one.text(1))
+    )
+    return SectionMetric(section, section_label, name, message.text(2), _archs(message.message(6)), options)
+
+
+def _archs(message: Message | None) -> tuple[ArchRange, ...]:
+    if message is None or message.error:
+        return ()
+    several = message.messages(3)
+    return tuple((one.integer(1), one.integer(2)) for one in (several or [message]) if one.numbers & {1, 2})
