@@ -80,7 +80,8 @@ class Report:
 
     Args:
         info: facts about the capture.
-        loaders: table name -> function that decodes it; a table without loader is empty ("not in this input").
+        loaders: table name -> function that decodes it, in the schema's types or smaller ones (see `compact`);
+            a table without loader is empty ("not in this input").
         problems: the log that readers write to, also while loading lazily.
         extras: reader-specific objects for profrx's own use (e.g. the section options of an `.ncu-rep`).
     """
@@ -111,6 +112,17 @@ class Report:
             )
         if name == "problems":
             return self.problems.table()
+        held = self.compact(name)
+        if held.schema != schema.TABLES[name]:
+            held = self._tables[name] = held.cast(schema.TABLES[name])
+        return held
+
+    def compact(self, name: str) -> pa.Table:
+        """Return a table as its reader holds it: the same columns in the same order, in smaller types.
+
+        Text may be dictionary-encoded, integers narrower than the schema says, all-null columns of type null.
+        For code that goes over millions of rows; everyone else takes `table`.
+        """
         if name not in self._tables:
             loader = self._loaders.get(name)
             self._tables[name] = loader() if loader else schema.empty(name)

@@ -1,0 +1,148 @@
+"""From raw tables to a `Report`: the joins, once, for every form of an nsys capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from profrx_parsers.nsys import host, memory, work
+from profrx_parsers.nsys.devices import DeviceMap, read_devices
+from profrx_parsers.nsys.raw import RawTables
+from profrx_parsers.problems import ProblemLog
+from profrx_parsers.report import Report, ReportInfo, Wanted
+from profrx_parsers.source import Source
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a form says about the capture outside its event tables; None = not recorded.
+
+    Attributes:
+        utc_ns: unix nanoseconds of event time 0.
+        duration_ns: length of the session; event times run from 0 to it.
+        system: operating system as text; `machine`: processor architecture.
+    """
+
+    format: str
+    tool_version: str | None = None
+    utc_ns: int | None = None
+    duration_ns: int | None = None
+    driver: str | None = None
+    cuda_version: str | None = None
+    system: str | None = None
+    machine: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    private: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Capture:
+    """Normalised tables of one capture, each built on first use; tables that others need are kept."""
+
+    def __init__(self, raw: RawTables, facts: Facts, log: ProblemLog) -> None:
+        self.raw = raw
+        self.facts = facts
+        self.log = log
+
+    @cached_property
+    def _devices(self) -> tuple[pa.Table, DeviceMap]:
+        return read_devices(self.raw, driver_version(self.facts.driver))
+
+    @cached_property
+    def _ranges(self) -> host.Ranges:
+        return host.read_ranges(self.raw, self.facts.duration_ns)
+
+    @cached_property
+    def _calls(self) -> host.Calls:
+        return host.read_calls(self.raw, self._ranges)
+
+    def devices(self) -> pa.Table:
+        """GPUs."""
+        return self._devices[0]
+
+    def ranges(self) -> pa.Table:
+        """NVTX ranges and marks."""
+        return self._ranges.table
+
+    def api_calls(self) -> pa.Table:
+        """CUDA runtime and driver calls."""
+        return self._calls.table
+
+    def launches(self) -> pa.Table:
+        """Kernels, and CUDA graphs traced as one item."""
+        return work.read_launches(self.raw, self._calls, self._devices[1], self.log)
+
+    def copies(self) -> pa.Table:
+        """Copies and sets."""
+        return work.read_copies(self.raw, self._calls, self._devices[1])
+
+    def syncs(self) -> pa.Table:
+        """Synchronisations, their kind by the name of the call."""
+        return work.read_syncs(self.raw, self._calls, self._devices[1])
+
+    def memory_events(self) -> pa.Table:
+        """Allocations and frees."""
+        return memory.read_memory_events(self.raw, self._devices[1])
+
+    def samples(self) -> pa.Table:
+        """GPU metric samples, long."""
+        return memory.read_samples(self.raw)
+
+    def os_calls(self) -> pa.Table:
+        """OS runtime calls, in the schema of `api_calls`; only on demand (they can outnumber all else)."""
+        return host.read_os_calls(self.raw)
+
+
+def report_of(raw: RawTables, facts: Facts, source: Source, log: ProblemLog, wanted: Wanted) -> Report:
+    """Build the `Report` of a capture. Event tables are read when first asked for."""
+    capture = Capture(raw, facts, log)
+    info = ReportInfo(
+        source=source.name,
+        format=facts.format,
+        tool="nsys",
+        tool_version=facts.tool_version,
+        captured_at=_iso(facts.utc_ns),
+        driver=driver_version(facts.driver),
+        runtime_version=_cuda_version(facts.cuda_version),
+        platform=", ".join(part for part in (facts.system, facts.machine) if part) or None,
+        time_origin="start of the profiling session",
+        base_time="wall time of the window",
+        options=dict(facts.options),
+        private=dict(facts.private) if wanted.private else {},
+    )
+    loaders: dict[str, Callable[[], pa.Table]] = {
+        "devices": capture.devices,
+        "launches": capture.launches,
+        "copies": capture.copies,
+        "api_calls": capture.api_calls,
+        "syncs": capture.syncs,
+        "ranges": capture.ranges,
+        "memory_events": capture.memory_events,
+        "samples": capture.samples,
+    }
+    extras: dict[str, Any] = {"session_ns": facts.duration_ns, "os_calls": capture.os_calls, "raw": raw}
+    return Report(info, loaders, log, extras)
+
+
+def _iso(utc_ns: int | None) -> str | None:
+    if utc_ns is None or not 0 < utc_ns < 1 << 62:
+        return None
+    return datetime.fromtimestamp(utc_ns // 1_000_000_000, UTC).isoformat()
+
+
+def _cuda_version(text: str | None) -> str | None:
+    """Return ``12.4`` for ``12040``."""
+    if text is None or not text.isdigit() or len(text) > 6:
+        return None
+    return f"CUDA {int(text) // 1000}.{int(text) % 1000 // 10}"
+
+
+def driver_version(text: str | None) -> str | None:
+    """Return ``470.57.02`` for ``4705702``, the form of older captures; ``0`` means no driver."""
+    if text is None or not text.isdigit():
+        return text
+    return f"{text[:3]}.{text[3:-2]}.{text[-2:]}" if 6 < len(text) < 10 else None

@@ -1,0 +1,276 @@
+"""The host side: NVTX ranges and marks, CUDA API calls, OS runtime calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from profrx_parsers import schema
+from profrx_parsers.nsys.merge import narrow
+from profrx_parsers.nsys.nesting import OPEN, OpenRanges, depths, sort_key
+from profrx_parsers.nsys.raw import Bools, Frame, Ints, RawTables, compact, encode, pid_of, tid_of
+
+_NVTX_COLUMNS = (
+    "start", "end", "eventType", "category", "text", "globalTid", "textId", "domainId", "uint64Value",
+    "int64Value", "doubleValue", "uint32Value", "int32Value", "floatValue", "jsonText",
+)  # fmt: skip
+_PUSH_POP, _START_END, _MARK, _CATEGORY, _DOMAIN = 59, 60, 34, 33, 75
+_KINDS = {_PUSH_POP: "push-pop", _START_END: "start-end", _MARK: "mark"}
+_PAYLOADS = (
+    "int64Value",
+    "doubleValue",
+    "uint64Value",
+    "int32Value",
+    "uint32Value",
+    "floatValue",
+    "jsonText",
+)
+_CALL_COLUMNS = ("start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue")
+_BACKTRACE_CLASS = 67
+"""A second record of a call that carries its back trace; counting it would count the call twice."""
+_ABI_SUFFIX = r"_(?:v\d+|ptsz|ptds)(?:_ptsz|_ptds)?$"
+
+
+def compact_table(name: str, columns: dict[str, pa.Array], rows: int) -> pa.Table:
+    """Build a table in compact types (see `Report.compact`): columns that are not given are of type null."""
+    names = schema.TABLES[name].names
+    return pa.table({column: columns.get(column, pa.nulls(rows)) for column in names})
+
+
+def ints(values: npt.NDArray[np.integer], known: Bools | None = None) -> pa.Array:
+    """Return integers as narrow as they allow, null where not `known`."""
+    mask = None if known is None or known.all() else ~known
+    return pa.array(narrow(np.asarray(values, np.int64)), mask=mask)
+
+
+@dataclass
+class Ranges:
+    """The `ranges` table, and the push/pop ranges in a form that answers "what was open?"."""
+
+    table: pa.Table
+    _threads: Ints
+    _order: Ints
+    _names: pa.DictionaryArray
+
+    @cached_property
+    def open(self) -> OpenRanges:
+        """Return the index of push/pop ranges by thread."""
+        rows = self._order
+        starts = _column(self.table, "start_ns")[rows]
+        ends = self.table.column("end_ns").cast(pa.int64()).fill_null(OPEN)
+        return OpenRanges(
+            self._threads[rows],
+            starts,
+            np.asarray(ends)[rows],
+            np.asarray(self._names.indices.fill_null(0))[rows].astype(np.int64),
+            _column(self.table, "depth")[rows],
+            self._names.dictionary,
+        )
+
+
+def _column(table: pa.Table, name: str) -> Ints:
+    column = table.column(name)
+    return np.asarray(column.cast(pa.int64()).fill_null(0) if column.null_count else column.cast(pa.int64()))
+
+
+def read_ranges(raw: RawTables, duration_ns: int | None) -> Ranges:
+    """Read NVTX ranges and marks.
+
+    Ranges that end in the very nanosecond the session ends were closed by the recorder, not by the program:
+    they stay open (null end). Domain, category and thread names are looked up, not listed.
+    """
+    frame = Frame(raw.table("NVTX_EVENTS", _NVTX_COLUMNS))
+    kinds = frame.ints("eventType")
+    named = frame.take(np.isin(kinds, (_CATEGORY, _DOMAIN)))
+    wanted = np.isin(kinds, tuple(_KINDS))
+    if not wanted.all():
+        frame, kinds = frame.take(wanted), kinds[wanted]
+    rows = frame.rows
+    names = _names(frame, raw)
+    threads = frame.ints("globalTid")
+    pids = pid_of(threads)
+    ends, closed = frame.ints("end"), frame.known("end")
+    if duration_ns is not None:
+        closed &= ends != duration_ns
+    starts = frame.ints("start")
+    is_range = kinds == _PUSH_POP
+    level = np.full(rows, -1, np.int64)
+    until = np.where(closed, ends, OPEN)
+    chosen = np.flatnonzero(is_range)
+    order = chosen[sort_key(threads[chosen], starts[chosen], until[chosen])]
+    _fill_depths(level, order, threads, starts, until)
+    columns = {
+        "range_id": ints(np.arange(rows)),
+        "name": names,
+        "kind": encode(list(_KINDS.values()), _positions(kinds, tuple(_KINDS))),
+        "domain": _labels(named, _DOMAIN, "domainId", frame, pids, raw),
+        "category": _labels(named, _CATEGORY, "category", frame, pids, raw),
+        "payload": _payload(frame),
+        "process_id": ints(pids),
+        "thread_id": ints(tid_of(threads)),
+        "depth": ints(level, level >= 0),
+        "start_ns": ints(starts, frame.known("start")),
+        "end_ns": ints(ends, closed),
+    }
+    return Ranges(compact_table("ranges", columns, rows), threads, order, names)
+
+
+def _fill_depths(level: Ints, order: Ints, threads: Ints, starts: Ints, until: Ints) -> None:
+    if not len(order):
+        return
+    sorted_threads = threads[order]
+    cuts = (np.flatnonzero(np.diff(sorted_threads)) + 1).tolist()
+    for low, high in zip([0, *cuts], [*cuts, len(order)], strict=True):
+        rows = order[low:high]
+        level[rows] = depths(starts[rows], until[rows])
+
+
+def _names(frame: Frame, raw: RawTables) -> pa.DictionaryArray:
+    registered = raw.strings().look_up(frame.ints("textId"), frame.known("textId"))
+    if not frame.has("text"):
+        return registered
+    inline = (
+        pa.chunked_array(frame.array("text")).combine_chunks() if frame.rows else pa.array([], pa.string())
+    )
+    inline = inline.combine_chunks() if isinstance(inline, pa.ChunkedArray) else inline
+    encoded = inline.dictionary_encode()
+    if registered.null_count == len(registered):
+        return encoded
+    known = np.asarray(encoded.is_valid())
+    codes = np.where(
+        known,
+        np.asarray(encoded.indices.fill_null(0)),
+        np.asarray(registered.indices.fill_null(0)) + len(encoded.dictionary),
+    ).astype(np.int64)
+    texts = pa.concat_arrays([encoded.dictionary.cast(pa.string()), registered.dictionary.cast(pa.string())])
+    return compact(codes, known | np.asarray(registered.is_valid()), texts)
+
+
+def _positions(values: Ints, choices: tuple[int, ...]) -> Ints:
+    out = np.full(len(values), -1, np.int64)
+    for place, choice in enumerate(choices):
+        out[values == choice] = place
+    return out
+
+
+def _labels(named: Frame, kind: int, column: str, frame: Frame, pids: Ints, raw: RawTables) -> pa.Array:
+    """Return the name that rows of `kind` gave to a number in the same process; null without one."""
+    rows = named.take(named.ints("eventType") == kind)
+    if not rows.rows or not frame.has(column):
+        return pa.nulls(frame.rows)
+    texts = _names(rows, raw).to_pylist()
+    owners, numbers = pid_of(rows.ints("globalTid")).tolist(), rows.ints(column).tolist()
+    labels: list[str] = []
+    codes = np.full(frame.rows, -1, np.int64)
+    values = frame.ints(column, -1)
+    for owner, number, text in zip(owners, numbers, texts, strict=True):
+        if text is not None:
+            codes[(pids == owner) & (values == number)] = len(labels)
+            labels.append(text)
+    return encode(labels, codes) if labels else pa.nulls(frame.rows)
+
+
+def _payload(frame: Frame) -> pa.Array:
+    present = [frame.array(name).cast(pa.string()) for name in _PAYLOADS if frame.has(name)]
+    return pc.coalesce(*present) if present else pa.nulls(frame.rows)
+
+
+@dataclass
+class Calls:
+    """The `api_calls` table, and its index by (process, correlation id)."""
+
+    table: pa.Table
+
+    @cached_property
+    def _index(self) -> tuple[Ints, Ints]:
+        known = np.asarray(self.table.column("correlation_id").is_valid().to_numpy())
+        keys = _keys(_column(self.table, "process_id"), _column(self.table, "correlation_id"))
+        rows = np.flatnonzero(known)
+        keys = keys[rows]
+        if len(keys) > 1 and not (np.diff(keys) >= 0).all():
+            order = np.argsort(keys, kind="stable")
+            keys, rows = keys[order], rows[order]
+        return keys, rows
+
+    def match(self, pids: Ints, correlations: Ints, known: Bools) -> Ints:
+        """Return the row of the call with that correlation id in that process, -1 where there is none."""
+        keys, rows = self._index
+        if not len(keys):
+            return np.full(len(pids), -1, np.int64)
+        wanted = _keys(pids, correlations)
+        at = np.searchsorted(keys, wanted)
+        at[at == len(keys)] = 0
+        return np.where((keys[at] == wanted) & known & (correlations != 0), rows[at], -1)
+
+    def take(self, column: str, rows: Ints) -> pa.Array:
+        """Return a column at `rows`, null where the row is negative."""
+        place = pa.array(np.maximum(rows, 0), mask=rows < 0)
+        if not self.table.num_rows:
+            return pa.nulls(len(rows))
+        taken = self.table.column(column).take(place)
+        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+
+
+def _keys(pids: Ints, correlations: Ints) -> Ints:
+    return pids << 32 | correlations & 0xFFFF_FFFF
+
+
+def read_calls(raw: RawTables, ranges: Ranges) -> Calls:
+    """Read CUDA runtime and driver calls; ABI suffixes such as ``_v7000`` are cut off the names."""
+    frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_RUNTIME", _CALL_COLUMNS))
+    classes = frame.ints("eventClass")
+    if (classes == _BACKTRACE_CLASS).any():
+        frame = frame.take(classes != _BACKTRACE_CLASS)
+        classes = frame.ints("eventClass")
+    names = _plain_names(raw, frame)
+    return Calls(_call_table(frame, names, _api_domains(names, classes), ranges))
+
+
+def _plain_names(raw: RawTables, frame: Frame) -> pa.DictionaryArray:
+    named = raw.strings().look_up(frame.ints("nameId"), frame.known("nameId"))
+    plain = pc.replace_substring_regex(
+        named.dictionary.cast(pa.string()), _ABI_SUFFIX, ""
+    ).dictionary_encode()
+    codes = (
+        np.asarray(plain.indices)[np.asarray(named.indices.fill_null(0))]
+        if len(plain)
+        else np.zeros(frame.rows)
+    )
+    return compact(codes.astype(np.int64), np.asarray(named.is_valid()), plain.dictionary)
+
+
+def _api_domains(names: pa.DictionaryArray, classes: Ints) -> pa.DictionaryArray:
+    """Runtime or driver: by event class, and by the name's prefix where the class is neither."""
+    codes = np.where(classes == 0, 0, np.where(classes == 1, 1, -1))
+    return encode(["cudart", "cuda"], codes)
+
+
+def _call_table(frame: Frame, names: pa.Array, domains: pa.Array, ranges: Ranges | None) -> pa.Table:
+    threads, starts = frame.ints("globalTid"), frame.ints("start")
+    paths = pa.nulls(frame.rows) if ranges is None else ranges.open.paths(threads, starts)
+    columns = {
+        "call_id": ints(np.arange(frame.rows)),
+        "name": names,
+        "domain": domains,
+        "process_id": ints(pid_of(threads)),
+        "thread_id": ints(tid_of(threads)),
+        "start_ns": ints(starts, frame.known("start")),
+        "end_ns": ints(frame.ints("end"), frame.known("end")),
+        "correlation_id": ints(frame.ints("correlationId"), frame.known("correlationId")),
+        "return_value": ints(frame.ints("returnValue"), frame.known("returnValue")),
+        "range_path": paths,
+    }
+    return compact_table("api_calls", columns, frame.rows)
+
+
+def read_os_calls(raw: RawTables) -> pa.Table:
+    """Read OS runtime calls as `api_calls` rows of domain ``os``; zero-length start and finish marks are left out."""
+    frame = Frame(raw.table("OSRT_API", ("start", "end", "eventClass", "globalTid", "nameId", "returnValue")))
+    frame = frame.take(~np.isin(frame.ints("eventClass"), (31, 32)))
+    domains = encode(["os"], np.zeros(frame.rows, np.int64))
+    return _call_table(frame, _plain_names(raw, frame), domains, None)

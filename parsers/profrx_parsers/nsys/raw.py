@@ -1,0 +1,153 @@
+"""Raw tables: nsys' own tables and columns, whatever file they came from.
+
+Every input form (binary report, SQLite, Parquet, Arrow) is a `RawTables`; `capture.py` turns one into the
+normalised tables. Columns may be missing: a reader looks for columns, never for versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+PID_SHIFT, TID_MASK, PID_MASK = 24, 0xFF_FFFF, 0xFF_FFFF
+"""globalTid = hardware << 56 | vm << 48 | pid << 24 | tid; globalPid is the same with tid 0."""
+
+
+class RawTables(Protocol):
+    """One capture in the vendor's terms."""
+
+    def names(self) -> frozenset[str]:
+        """Return the raw tables that exist (they may be empty)."""
+
+    def table(self, name: str, columns: Sequence[str]) -> pa.Table | None:
+        """Return a table with those of `columns` that exist; None when there is no such table.
+
+        The result is not kept: ask once. Integers may be narrower than 64 bits.
+        """
+
+    def strings(self) -> Strings:
+        """Return the string block."""
+
+
+class Strings:
+    """The string block: id -> text. Ids without a text give null.
+
+    Args:
+        ids: sorted ids, or None for 0, 1, 2, …
+        texts: one text per id.
+    """
+
+    def __init__(self, ids: Ints | None, texts: pa.Array) -> None:
+        if ids is not None and len(ids) and ids[0] == 0 and ids[-1] == len(ids) - 1:
+            ids = None
+        self._ids = ids
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def look_up(self, ids: Ints, known: Bools | None = None) -> pa.DictionaryArray:
+        """Return the texts of `ids` as a dictionary that holds nothing but the texts used."""
+        if self._ids is None:
+            at = ids
+            good = (ids >= 0) & (ids < len(self._texts))
+        else:
+            at = np.searchsorted(self._ids, ids)
+            at[at == len(self._ids)] = 0
+            good = self._ids[at] == ids if len(self._ids) else np.zeros(len(ids), bool)
+        if known is not None:
+            good &= known
+        return compact(at, good, self._texts)
+
+    def text(self, number: int | None) -> str | None:
+        """Return one text."""
+        if number is None:
+            return None
+        found = self.look_up(np.array([number], np.int64))
+        value: str | None = found[0].as_py()
+        return value
+
+
+def compact(at: Ints, good: Bools, texts: pa.Array) -> pa.DictionaryArray:
+    """Build a dictionary array of ``texts[at]``, null where not `good`, without unused texts."""
+    safe = np.where(good, at, 0)
+    used = np.zeros(max(len(texts), 1), bool)
+    used[safe[good]] = True
+    place = np.cumsum(used, dtype=np.int32) - 1
+    indices = pa.array(place[safe].astype(np.int32), mask=~good)
+    return pa.DictionaryArray.from_arrays(indices, texts.take(pa.array(np.flatnonzero(used[: len(texts)]))))
+
+
+def encode(
+    texts: Sequence[str], codes: npt.NDArray[np.integer], known: Bools | None = None
+) -> pa.DictionaryArray:
+    """Build a dictionary array from small integer codes into `texts`; codes outside are null."""
+    good = (codes >= 0) & (codes < len(texts))
+    if known is not None:
+        good = good & known
+    return compact(codes.astype(np.int64), good, pa.array(list(texts), pa.string()))
+
+
+class Frame:
+    """Columns of one raw table as numpy arrays with masks; a missing column is all null."""
+
+    def __init__(self, table: pa.Table | None) -> None:
+        self._table = table
+        self.rows = 0 if table is None else table.num_rows
+
+    def has(self, name: str) -> bool:
+        """Whether any row has a value."""
+        if self._table is None or name not in self._table.column_names:
+            return False
+        return bool(self._table.column(name).null_count < self.rows)
+
+    def ints(self, name: str, fill: int = 0) -> Ints:
+        """Return a column as int64, nulls as `fill`."""
+        if not self.has(name):
+            return np.full(self.rows, fill, np.int64)
+        column = self._column(name).cast(pa.int64())
+        if column.null_count:
+            column = column.fill_null(fill)
+        return np.ascontiguousarray(column.to_numpy(), np.int64)
+
+    def known(self, name: str) -> Bools:
+        """Return where a column has a value."""
+        if not self.has(name):
+            return np.zeros(self.rows, bool)
+        return np.asarray(self._table.column(name).is_valid().to_numpy())  # type: ignore[union-attr]
+
+    def array(self, name: str) -> pa.ChunkedArray | pa.Array:
+        """Return a column as it is, or nulls."""
+        return self._column(name) if self.has(name) else pa.nulls(self.rows)
+
+    def take(self, rows: Ints | Bools) -> Frame:
+        """Return some of the rows."""
+        if self._table is None:
+            return self
+        chosen = pa.array(rows)
+        return Frame(self._table.filter(chosen) if rows.dtype == bool else self._table.take(chosen))
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Forget columns that are no longer needed (they can be large)."""
+        if self._table is not None:
+            self._table = self._table.drop_columns([n for n in names if n in self._table.column_names])
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        return self._table.column(name)  # type: ignore[union-attr]
+
+
+def pid_of(global_id: Ints) -> Ints:
+    """Return the process id inside a globalPid or globalTid."""
+    return (global_id >> PID_SHIFT) & PID_MASK
+
+
+def tid_of(global_id: Ints) -> Ints:
+    """Return the thread id inside a globalTid."""
+    return global_id & TID_MASK

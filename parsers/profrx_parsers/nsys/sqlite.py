@@ -1,0 +1,181 @@
+"""Reads `nsys export --type sqlite`, every schema generation, by the columns that are there."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from profrx_parsers.errors import InputError
+from profrx_parsers.nsys.capture import report_of
+from profrx_parsers.nsys.meta import facts_of
+from profrx_parsers.nsys.tabular import TabularTables
+from profrx_parsers.problems import ProblemLog
+from profrx_parsers.report import EVERYTHING, Report, Wanted
+from profrx_parsers.source import Source
+
+BATCH = 50_000
+"""Rows fetched at a time: the Python objects of one batch are all that is held besides the columns."""
+
+_TEXT_COLUMNS = frozenset(
+    (
+        "text",
+        "name",
+        "value",
+        "jsonText",
+        "metricName",
+        "busLocation",
+        "uuid",
+        "chipName",
+        "pciBusId",
+        "metricUnit",
+    )
+)
+_REAL_COLUMNS = frozenset(("doubleValue", "floatValue"))
+
+
+class SqliteTables(TabularTables):
+    """Raw tables of one database, opened read-only and immutable."""
+
+    def __init__(self, connection: sqlite3.Connection, name: str, log: ProblemLog) -> None:
+        self._db = connection
+        self._name = name
+        self._log = log
+        super().__init__()
+
+    @cached_property
+    def _columns(self) -> dict[str, list[str]]:
+        rows = self._db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchmany(
+            10_000
+        )
+        return {
+            str(table): [str(row[1]) for row in self._db.execute(f"PRAGMA table_info({_quoted(str(table))})")]
+            for (table,) in rows
+        }
+
+    def names(self) -> frozenset[str]:
+        """Return the tables of the database."""
+        return frozenset(self._columns)
+
+    def read(self, name: str, columns: Sequence[str]) -> pa.Table | None:
+        """Read some columns of a table in batches."""
+        there = self._columns.get(name)
+        if there is None:
+            return None
+        wanted = [c for c in columns if c in there]
+        if not wanted:
+            return None
+        chunks: dict[str, list[pa.Array]] = {c: [] for c in wanted}
+        query = f"SELECT {', '.join(map(_quoted, wanted))} FROM {_quoted(name)}"
+        rows = 0
+        for batch in self._batches(name, query):
+            rows += len(batch)
+            for column, values in zip(wanted, zip(*batch, strict=True), strict=True):
+                chunks[column].append(self._array(name, column, values))
+        return pa.table({c: _joined(parts, c) for c, parts in chunks.items()})
+
+    def _batches(self, name: str, query: str) -> Iterator[list[tuple[Any, ...]]]:
+        try:
+            with closing(self._db.execute(query)) as cursor:
+                while batch := cursor.fetchmany(BATCH):
+                    yield batch
+        except sqlite3.Error as err:
+            self._log.add(
+                "data-loss",
+                "nsys-damaged-database",
+                f"table {name} could not be read to its end: {err}",
+                where=name,
+                advice="copy the file again, or export the report again",
+            )
+
+    def _array(self, table: str, column: str, values: tuple[Any, ...]) -> pa.Array:
+        if column in _TEXT_COLUMNS:
+            return pa.array(
+                [None if v is None else v if isinstance(v, str) else str(v) for v in values], pa.string()
+            )
+        if column in _REAL_COLUMNS or any(isinstance(v, float) for v in values):
+            return pa.array([float(v) if isinstance(v, int | float) else None for v in values], pa.float64())
+        try:
+            return narrow_array(pa.array(values, pa.int64()))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            kept = [v if isinstance(v, int) and -(1 << 63) <= v < 1 << 63 else None for v in values]
+            lost = sum(k is None and v is not None for k, v in zip(kept, values, strict=True))
+            self._log.add(
+                "data-loss", "nsys-not-a-number", f"values of {table}.{column} are no integers", count=lost
+            )
+            return narrow_array(pa.array(kept, pa.int64()))
+
+
+def narrow_array(values: pa.Array) -> pa.Array:
+    """Return integers in the smallest type that holds them."""
+    if values.null_count == len(values):
+        return pa.nulls(len(values))
+    bounds = pc.min_max(values).as_py()
+    for kind in (pa.int8(), pa.int16(), pa.int32()):
+        limit = 1 << (kind.bit_width - 1)
+        if -limit <= bounds["min"] and bounds["max"] < limit:
+            return values.cast(kind)
+    return values
+
+
+_RANK = {
+    pa.null(): 0,
+    pa.int8(): 1,
+    pa.int16(): 2,
+    pa.int32(): 3,
+    pa.int64(): 4,
+    pa.float64(): 5,
+    pa.string(): 6,
+}
+
+
+def _joined(parts: list[pa.Array], column: str) -> pa.ChunkedArray:
+    if not parts:
+        return pa.chunked_array([], pa.string() if column in _TEXT_COLUMNS else pa.int64())
+    widest = max({p.type for p in parts}, key=lambda kind: _RANK.get(kind, 9))
+    return pa.chunked_array([p if p.type == widest else p.cast(widest) for p in parts])
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def read(source: Source, wanted: Wanted = EVERYTHING) -> Report:
+    """Read a database. Raises `InputError` when SQLite refuses it."""
+    log = ProblemLog()
+    path = source.path
+    if source.packed:
+        raise InputError(
+            "nsys-packed-database",
+            f"a {source.packed}-packed database cannot be read in place",
+            where=source.name,
+            next_step=f"unpack it first, e.g. with {source.packed} -d",
+        )
+    uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    try:
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        tables = SqliteTables(connection, source.name, log)
+        found = tables.names()
+    except sqlite3.Error as err:
+        raise InputError(
+            "nsys-unreadable",
+            f"SQLite cannot open this export: {err}",
+            where=source.name,
+            next_step="the export was interrupted or the copy failed: nsys export --type sqlite REPORT",
+        ) from err
+    if "StringIds" not in found:
+        raise InputError(
+            "nsys-not-an-export",
+            "this database has no table StringIds, so it is no complete Nsight Systems export",
+            where=source.name,
+            next_step="export again: nsys export --type sqlite REPORT",
+        )
+    return report_of(tables, facts_of(tables, "nsys-sqlite", wanted.private), source, log, wanted)
