@@ -1,0 +1,312 @@
+"""One pass of a pack over frames: for every verdict, guard and rule one outcome per subject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from profrx.evaluate import walk
+from profrx.evaluate.compile import Evaluator
+from profrx.evaluate.frame import Frame
+from profrx.evaluate.frames import Frames
+from profrx.evaluate.metrics import Metrics, owners
+from profrx.evaluate.operators import UNDECIDED, Value, either, from_tristate, spread, tristate
+from profrx.evaluate.params import Owner
+from profrx.evaluate.program import Parent, Program, metric_named
+from profrx.language import ast
+
+NOT_FIRED, FIRED, UNKNOWN, SKIPPED, BLOCKED, NOT_APPLICABLE = range(6)
+OUTCOMES = ("not fired", "fired", "unknown", "skipped", "blocked", "not applicable")
+"""Outcome of a rule on a subject, by code."""
+
+LEVELS = {
+    "severity": ("info", "low", "medium", "high", "critical"),
+    "confidence": ("low", "medium", "high"),
+}
+
+
+@dataclass
+class Fired:
+    """What a rule says about the subjects it fired on, in ascending row order.
+
+    Attributes:
+        rows: int64 rows of the scope's frame.
+        low, high: share of the run time saved, float64 in 0..1, NaN = no estimate.
+        severity, confidence: index into `LEVELS`, -1 = unwritten (derived later).
+        explained_by: rule that suppresses this one on a row, "" = none.
+    """
+
+    rows: Any
+    low: Any
+    high: Any
+    severity: Any
+    confidence: Any
+    explained_by: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Outcomes:
+    """Results of a pass.
+
+    Attributes:
+        frames, program: what ran on what.
+        codes: rule -> uint8 code per subject of its scope; absent when there is no such scope.
+        held: verdict -> row index per subject, -1 = unknown (of ``all`` tables: the first that holds).
+        truth: (verdict, row) -> truth column.
+        guards: guard -> mask of the subjects it holds for.
+        fired: rule -> details of the subjects it fired on; absent when there are none.
+        family: metrics of every frame, for looking closer.
+    """
+
+    frames: Frames
+    program: Program
+    codes: dict[str, Any] = field(default_factory=dict)
+    held: dict[str, Any] = field(default_factory=dict)
+    truth: dict[tuple[str, str], Any] = field(default_factory=dict)
+    guards: dict[str, Any] = field(default_factory=dict)
+    fired: dict[str, Fired] = field(default_factory=dict)
+    family: dict[int, Metrics] = field(default_factory=dict)
+
+    def metrics(self, scope: str) -> Metrics:
+        """Return the metrics of a scope's frame."""
+        frame = self.frames.scopes[scope]
+        known = self.family.get(id(frame))
+        return known or Metrics(self.program.pack, frame, family=self.family)
+
+    def evaluator(self, declaration: Owner, metrics: Metrics | None = None) -> Evaluator:
+        """Return an evaluator with a declaration's names in sight."""
+        metrics = metrics or self.metrics(declaration.scope)
+        scope = declaration.scope
+        return Evaluator(
+            metrics, self.program.params, declaration, lambda name: self.truth_of(Parent(name), scope)
+        )
+
+    def truth_of(self, parent: Parent, scope: str) -> Value:
+        """Return whether a rule fired or a verdict row holds, per subject of `scope`."""
+        declaration = self.program.owners.get(parent.owner)
+        if declaration is None:
+            return UNDECIDED
+        if isinstance(declaration, ast.Verdict):
+            column = self.truth.get((parent.owner, parent.row))
+        elif isinstance(declaration, ast.Guard):
+            mask = self.guards.get(parent.owner)
+            column = None if mask is None else pa.array(mask)
+        else:
+            codes = self.codes.get(parent.owner)
+            column = None if codes is None else _truth(codes)
+        return UNDECIDED if column is None else self._at(column, declaration.scope, scope)
+
+    def _at(self, column: Value, source: str, target: str) -> Value:
+        """Bring a truth column to another scope: spread from wider, any (Kleene) of narrower subjects."""
+        if source == target:
+            return column
+        frame = self.frames.scopes[target]
+        if source in frame.wider:
+            return column.take(owners(frame.wider[source].owner))
+        for link in frame.members.values():
+            if link.frame.scope == source:
+                true, unknown = tristate(column, link.frame.rows)
+                held = np.zeros(frame.rows, dtype=bool)
+                open_ = np.zeros(frame.rows, dtype=bool)
+                held[link.owner[true & (link.owner >= 0)]] = True
+                open_[link.owner[unknown & (link.owner >= 0)]] = True
+                return from_tristate(held, open_ & ~held)
+        return UNDECIDED
+
+
+def _truth(codes: Any) -> pa.Array:
+    unknown = (codes == UNKNOWN) | (codes == BLOCKED)
+    return from_tristate(codes == FIRED, unknown)
+
+
+def run(program: Program, frames: Frames) -> Outcomes:
+    """Judge every subject of the frames by every declaration of the pack."""
+    outcomes = Outcomes(frames, program)
+    for name in program.order:
+        declaration = program.owners[name]
+        frame = frames.get(declaration.scope)
+        if frame is not None and frame.rows:
+            if isinstance(declaration, ast.Guard):
+                _run_guard(outcomes, declaration)
+            elif isinstance(declaration, ast.Verdict):
+                _run_verdict(outcomes, declaration)
+            else:
+                _run_rule(outcomes, declaration, frame)
+        for metric in program.last_use.get(name, ()):
+            for metrics in outcomes.family.values():
+                metrics.release(metric)
+    _suppress(outcomes)
+    return outcomes
+
+
+def _run_guard(outcomes: Outcomes, guard: ast.Guard) -> None:
+    mask, _ = tristate(outcomes.evaluator(guard).column(guard.when), outcomes.frames.scopes[guard.scope].rows)
+    outcomes.guards[guard.name] = mask
+    if not mask.any():
+        return
+    for name in guard.blocks:
+        metric = outcomes.program.pack.metrics.get(name)
+        if metric is None:
+            continue
+        at = metric.scope if metric.scope in outcomes.frames.scopes else guard.scope
+        held = spread(outcomes._at(pa.array(mask), guard.scope, at), outcomes.frames.scopes[at].rows)
+        outcomes.metrics(at).block(name, tristate(held, len(held))[0], guard.name)
+
+
+def _run_verdict(outcomes: Outcomes, verdict: ast.Verdict) -> None:
+    frame = outcomes.frames.scopes[verdict.scope]
+    evaluator = outcomes.evaluator(verdict)
+    parent = _parent(outcomes, verdict, frame)
+    held = np.full(frame.rows, -1, dtype=np.int16)
+    earlier_true = np.zeros(frame.rows, dtype=bool)
+    earlier_open = np.zeros(frame.rows, dtype=bool)
+    for index, row in enumerate(verdict.rows):
+        true, unknown = tristate(evaluator.column(row.when), frame.rows)
+        if verdict.hit == "first":
+            unknown = (unknown & ~earlier_true) | (true & earlier_open & ~earlier_true)
+            true = true & ~earlier_true & ~earlier_open
+            earlier_true |= true
+            earlier_open |= unknown
+        if parent is not None:
+            unknown = (unknown & (parent[0] | parent[1])) | (true & parent[1])
+            true = true & parent[0]
+        outcomes.truth[verdict.name, row.name] = from_tristate(true, unknown)
+        held[true & (held < 0)] = index
+    outcomes.held[verdict.name] = held
+
+
+def _parent(outcomes: Outcomes, declaration: Owner, frame: Frame) -> tuple[Any, Any] | None:
+    """Masks (certainly true, unknown) of "some parent holds"; None without parents."""
+    parents = outcomes.program.parents(declaration)
+    if not parents:
+        return None
+    column: Value = pa.scalar(False)
+    for parent in parents:
+        column = either(column, outcomes.truth_of(parent, declaration.scope))
+    return tristate(column, frame.rows)
+
+
+def _run_rule(outcomes: Outcomes, rule: ast.Rule, frame: Frame) -> None:
+    codes = np.full(frame.rows, NOT_FIRED, dtype=np.uint8)
+    outcomes.codes[rule.name] = codes
+    if rule.applies_to and frame.tool not in rule.applies_to:
+        codes[:] = NOT_APPLICABLE
+        return
+    parent = _parent(outcomes, rule, frame)
+    judged = np.ones(frame.rows, dtype=bool)
+    if parent is not None:
+        true, unknown = parent
+        codes[~true & ~unknown] = SKIPPED
+        if not rule.anyway:
+            codes[unknown] = UNKNOWN
+            judged = true
+        else:
+            judged = true | unknown
+    for guard in outcomes.program.guards_of(rule.name):
+        held = guard_mask(outcomes, guard, rule.scope)
+        codes[held & (codes != SKIPPED)] = BLOCKED
+        judged = judged & ~held
+    if not judged.any():
+        return
+    evaluator = outcomes.evaluator(rule)
+    true, unknown = tristate(evaluator.column(rule.when), frame.rows)
+    codes[judged & true] = FIRED
+    open_ = judged & unknown
+    if open_.any():
+        supplied = needs_supplied(outcomes.program, rule, evaluator.metrics)
+        codes[open_] = UNKNOWN if supplied else NOT_APPLICABLE
+    rows = np.flatnonzero(codes == FIRED)
+    if rows.size:
+        outcomes.fired[rule.name] = _details(rule, evaluator, rows)
+
+
+def guard_mask(outcomes: Outcomes, guard: ast.Guard, scope: str) -> Any:
+    """Mask of the subjects of `scope` that a guard certainly holds for."""
+    rows = outcomes.frames.scopes[scope].rows
+    if guard.name not in outcomes.guards:
+        return np.zeros(rows, dtype=bool)
+    return tristate(spread(outcomes.truth_of(Parent(guard.name), scope), rows), rows)[0]
+
+
+def needs_supplied(program: Program, rule: ast.Rule, metrics: Metrics) -> bool:
+    """Whether this tool can supply every metric that a rule's condition cannot do without."""
+    lets = {let.name: let.expr for let in rule.lets}
+    pending, seen = [rule.when], set()
+    while pending:
+        for node in walk.strict_nodes(pending.pop()):
+            name = metric_named(node)
+            if not name or name in seen:
+                continue
+            seen.add(name)
+            if name in lets:
+                pending.append(lets[name])
+            elif (metric := program.pack.metrics.get(name)) and not metrics.sources(metric):
+                return False
+    return True
+
+
+def _details(rule: ast.Rule, evaluator: Evaluator, rows: Any) -> Fired:
+    low = high = np.full(rows.size, np.nan)
+    if rule.estimate is not None:
+        low, high = estimate(rule.estimate, evaluator, rows)
+    return Fired(
+        rows,
+        low,
+        high,
+        _level(rule.severity, "severity", evaluator, rows),
+        _level(rule.confidence, "confidence", evaluator, rows),
+        [""] * rows.size,
+    )
+
+
+def estimate(node: ast.Estimate, evaluator: Evaluator, rows: Any) -> tuple[Any, Any]:
+    """Return low and high ends of an estimate, clamped to 0..1 and in order; NaN where an end is unknown."""
+    ends = []
+    for expr in (node.low, node.low if node.high is None else node.high):
+        column = evaluator.column(expr).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        ends.append(np.clip(column[rows], 0.0, 1.0))
+    missing = np.isnan(ends[0]) | np.isnan(ends[1])
+    low, high = np.fmin(*ends), np.fmax(*ends)
+    low[missing] = high[missing] = np.nan
+    return low, high
+
+
+def _level(levels: tuple[ast.Level, ...], kind: str, evaluator: Evaluator, rows: Any) -> Any:
+    """The first level whose condition certainly holds; -1 where none does."""
+    found = np.full(rows.size, -1, dtype=np.int8)
+    for level in levels:
+        code = LEVELS[kind].index(level.level)
+        held = found < 0
+        if level.when is not None:
+            held &= tristate(evaluator.column(level.when), evaluator.rows)[0][rows]
+        found[held] = code
+    return found
+
+
+def _suppress(outcomes: Outcomes) -> None:
+    """Mark fired symptoms: subjects on which a rule that `suppresses` another one fired too."""
+    for name in outcomes.program.order:
+        rule = outcomes.program.pack.rules.get(name)
+        fired = outcomes.fired.get(name)
+        if rule is None or fired is None:
+            continue
+        for target in rule.suppresses:
+            symptom = outcomes.fired.get(target.rule)
+            if symptom is None or outcomes.program.pack.rules[target.rule].scope != rule.scope:
+                continue
+            rows = fired.rows
+            if target.when is not None:
+                held, _ = tristate(outcomes.evaluator(rule).column(target.when), _rows(outcomes, rule))
+                rows = rows[held[rows]]
+            # of two rules that suppress each other the earlier one stands
+            own = dict(zip(fired.rows.tolist(), fired.explained_by, strict=True))
+            for at in np.flatnonzero(np.isin(symptom.rows, rows)).tolist():
+                if own[int(symptom.rows[at])] != target.rule and not symptom.explained_by[at]:
+                    symptom.explained_by[at] = name
+
+
+def _rows(outcomes: Outcomes, rule: ast.Rule) -> int:
+    return outcomes.frames.scopes[rule.scope].rows

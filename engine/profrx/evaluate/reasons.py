@@ -1,0 +1,102 @@
+"""Why a metric is unknown for one subject, in words, with everything that was tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from profrx.evaluate import operators, walk
+from profrx.evaluate.metrics import COMMON_SOURCES, Metrics, Reason, bounds
+from profrx.evaluate.program import metric_named
+from profrx.evaluate.quantity import from_base
+
+if TYPE_CHECKING:
+    from profrx.language import ast
+
+
+def why(metrics: Metrics, metric: ast.Metric, row: int) -> Reason:
+    """Explain an unknown value of `metric` on a row."""
+    if metric.name in metrics.blocked and metrics.blocked[metric.name][0][row]:
+        guard = metrics.blocked[metric.name][1]
+        return Reason("blocked", f"{metric.name} is not to be trusted here: guard {guard}")
+    stored = operators.spread(metrics.before_valid(metric), metrics.frame.rows)[row].as_py()
+    if isinstance(stored, float):
+        low, high = (from_base(end, metric.unit) for end in bounds(metric))
+        shown = from_base(stored, metric.unit)
+        unit = f" {metric.unit}" if metric.unit else ""
+        return Reason(
+            "invalid",
+            f"{metric.name} is {shown:g}{unit}, outside its possible range {low:g} .. {high:g}{unit}",
+        )
+    tried: list[str] = []
+    kinds: list[Reason] = []
+    for source in metrics.sources(metric):
+        mask = metrics.holds(source)
+        if mask is not None and not mask[row].as_py():
+            continue
+        if source.formula is not None:
+            kinds.append(_formula(metrics, metric, source.formula, row))
+            tried.extend(kinds[-1].tried)
+            continue
+        for name in source.names:
+            tried.append(name)
+            column = (
+                metrics.frame.source(source.tool, name)
+                if source.tool in COMMON_SOURCES
+                else metrics.frame.raw(name)
+            )
+            value = None if column is None else column[row].as_py()
+            if isinstance(value, float) and not np.isfinite(value):
+                kinds.append(Reason("nan", f"{name} is stored as NaN"))
+    names = tuple(dict.fromkeys(tried))
+    if kinds:
+        return Reason(kinds[0].kind, kinds[0].text, names)
+    if not names:
+        return Reason("no source", _no_source(metrics, metric), ())
+    return Reason(
+        "missing", f"not in the report: {', '.join(names[:4])}" + (" …" if len(names) > 4 else ""), names
+    )
+
+
+def _no_source(metrics: Metrics, metric: ast.Metric) -> str:
+    if metric.scope != metrics.frame.scope:
+        return f"{metric.name} belongs to a {metric.scope}, not to a {metrics.frame.scope}"
+    if not metrics.sources(metric):
+        return f"{metrics.frame.tool} does not measure {metric.name}"
+    return f"no source of {metric.name} is for this architecture and tool version"
+
+
+def _formula(metrics: Metrics, metric: ast.Metric, formula: ast.Expr, row: int) -> Reason:
+    """Find what a formula lacks: an unknown metric it reads, else a division by zero."""
+    tried: list[str] = []
+    first: Reason | None = None
+    for node in walk.nodes(formula):
+        name = metric_named(node)
+        if name in metrics.pack.metrics and name != metric.name:
+            if metrics.pack.metrics[name].kind == "instances":
+                continue
+            inner = metrics.reason(name, row)
+            if inner is not None:
+                tried.extend(inner.tried or (name,))
+                first = first or inner
+    if first is not None:
+        return Reason(first.kind, first.text, tuple(tried))
+    for node in walk.nodes(formula):
+        if getattr(node, "op", "") == "/" and _is_zero(metrics, node.right, row):  # type: ignore[union-attr]
+            return Reason("division by zero", f"{metric.name} would divide by zero", tuple(tried))
+    raws = tuple(name for node in walk.nodes(formula) if (name := _vendor_name(node)))
+    return Reason("missing", f"{metric.name} needs {', '.join(raws) or 'values'} that are not known", raws)
+
+
+def _vendor_name(node: ast.Expr) -> str:
+    """The vendor's name that a node reads directly."""
+    return getattr(node, "name", "") if type(node).__name__ == "Raw" else getattr(node, "metric", "")
+
+
+def _is_zero(metrics: Metrics, expr: ast.Expr, row: int) -> bool:
+    value = metrics.evaluate(expr)
+    if not isinstance(value, pa.Scalar):
+        value = operators.spread(value, metrics.frame.rows)[row]
+    return bool(value.is_valid and value.as_py() == 0)
