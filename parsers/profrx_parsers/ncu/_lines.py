@@ -20,6 +20,7 @@ from profrx_parsers.ncu._dwarf import Sequence as Rows
 from profrx_parsers.ncu._dwarf import sequences
 from profrx_parsers.ncu._elf import Elf, Symbol
 from profrx_parsers.ncu._instances import table as instances
+from profrx_parsers.private import without_user
 from profrx_parsers.wire import Message, WireError, decode_text
 
 if TYPE_CHECKING:
@@ -165,8 +166,12 @@ def table(
     results: Sequence[Result],
     store: MetricStore,
     problems: ProblemLog,
+    private: bool = False,
 ) -> pa.Table:
-    """Map every program counter that the decoded metrics mention; rows without a line are left out."""
+    """Map every program counter that the decoded metrics mention; rows without a line are left out.
+
+    Unless `private`, home folders in paths become ``~``.
+    """
     merged = sources(data, items)
     lines: dict[int, LineTable | None] = {}
     columns: dict[str, list[Any]] = {
@@ -187,6 +192,8 @@ def table(
             missing += 1
             continue
         _map(columns, launch, base, counters, mangled, tables)
+    if not private:
+        columns["file"] = [without_user(path) for path in columns["file"]]
     if missing:
         problems.add(
             "info", "ncu-no-line-info", "the code of some launches was built without line information",

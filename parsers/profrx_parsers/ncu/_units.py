@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 _WORDS = (
@@ -59,6 +59,7 @@ def _exceptions() -> dict[str, str]:
     return {row["name"]: row["unit"] for row in csv.DictReader(text.splitlines())}
 
 
+@lru_cache(maxsize=16384)
 def unit_of(name: str) -> str | None:
     """Return the base unit of a metric, None when it is unknown or the metric has none."""
     table = _exceptions()

@@ -13,6 +13,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from profrx_parsers import schema
+from profrx_parsers.private import without_user
 from profrx_parsers.wire import Message
 
 if TYPE_CHECKING:
@@ -32,8 +33,10 @@ _SHOWN = (1, 2, 3, 7, 9, 12)
 MAX_FINDINGS = 1_000_000
 
 
-def table(data: memoryview, results: Sequence[Result], problems: ProblemLog) -> pa.Table:
-    """Decode the stored rule results of every launch, in file order."""
+def table(
+    data: memoryview, results: Sequence[Result], problems: ProblemLog, private: bool = False
+) -> pa.Table:
+    """Decode the stored rule results of every launch, in file order; home folders become ``~`` unless `private`."""
     rows: list[dict[str, Any]] = []
     for launch, result in enumerate(results):
         for span in result.spans("rules"):
@@ -44,7 +47,7 @@ def table(data: memoryview, results: Sequence[Result], problems: ProblemLog) -> 
                     f"a stored rule result is damaged ({rule.error.reason}); read as far as it goes",
                     where=f"byte {rule.error.offset}", advice="copy or collect the report again",
                 )  # fmt: skip
-            rows.extend(_findings(launch, rule))
+            rows.extend(_findings(launch, rule, private))
         if len(rows) > MAX_FINDINGS:
             problems.add(
                 "data-loss", "ncu-too-many-findings", f"findings after launch {launch} were left out"
@@ -53,7 +56,7 @@ def table(data: memoryview, results: Sequence[Result], problems: ProblemLog) -> 
     return schema.from_rows("vendor_findings", rows)
 
 
-def _findings(launch: int, rule: Message) -> Iterator[dict[str, Any]]:
+def _findings(launch: int, rule: Message, private: bool) -> Iterator[dict[str, Any]]:
     body = rule.message(3)
     if body is None:
         return
@@ -62,7 +65,7 @@ def _findings(launch: int, rule: Message) -> Iterator[dict[str, Any]]:
         "launch_id": launch,
         "rule": rule.text(1),
         "section": section.text(1) if section else None,
-        "markers": [_marker(one) for one in rule.messages(5)],
+        "markers": [_marker(one, private) for one in rule.messages(5)],
     }
     for item in body.messages(1):
         if not any(number in item for number in _SHOWN):
@@ -88,11 +91,12 @@ def _focus(message: Message) -> dict[str, Any]:
     }
 
 
-def _marker(message: Message) -> dict[str, Any]:
+def _marker(message: Message, private: bool) -> dict[str, Any]:
+    file = message.text(6)
     line, address = message.integer(2), message.integer(3)
     return {
         "kind": MARKERS.get(message.integer(1) or 0),
-        "file": message.text(6),
+        "file": without_user(file) if file and not private else file,
         "line": line if line is not None and line < 1 << 31 else None,
         "address": address if address is not None and address < 1 << 63 else None,
         "text": message.text(4),

@@ -6,6 +6,7 @@ What is decoded up front: where everything lies, launches' identity, the metrics
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from profrx_parsers import columns
 from profrx_parsers.ncu import (
     _clocks,
     _devices,
+    _doubts,
     _instances,
     _launches,
     _lines,
@@ -29,16 +31,28 @@ from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import Report, ReportInfo, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from profrx_parsers.source import Source
 
 
-class _UnitsByName(dict[str, str]):
-    """Units of a report's metrics, looked up on demand."""
+class _UnitsByName(Mapping[str, str]):
+    """Units of a report's metrics, looked up when asked for."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__((name, unit) for name in names if (unit := unit_of(name)))
+        self._names = names
+
+    def __getitem__(self, name: str) -> str:
+        unit = unit_of(name)
+        if unit is None:
+            raise KeyError(name)
+        return unit
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._names if unit_of(name))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def read(source: Source, wanted: Wanted) -> Report:
@@ -53,16 +67,21 @@ def read(source: Source, wanted: Wanted) -> Report:
         needed = wanted.metrics | _launches.STRUCTURAL | _devices.STRUCTURAL | _lines.STRUCTURAL
     store = decode(data, entries, Names(data, layout, needed), problems)
     _check_results(results, problems)
+    _doubts.check(store, problems)
     info = _info(source, data, session, results, wanted)
     loaders = {
         "launches": partial(_launches.table, data, results, store),
         "metrics": partial(store.table, wanted.metrics),
         "instances": partial(_instances.table, store, problems, wanted.metrics),
-        "source_lines": partial(_lines.table, data, layout.items, results, store, problems),
-        "vendor_findings": partial(_vendor.table, data, results, problems),
+        "source_lines": partial(_lines.table, data, layout.items, results, store, problems, wanted.private),
+        "vendor_findings": partial(_vendor.table, data, results, problems, wanted.private),
         "devices": partial(_devices.table, session, store, info.driver),
     }
-    return Report(info, loaders, problems, _extras(data, results, store))
+    extras = _extras(data, results, store)
+    extras["instances"] = partial(_instances.table, store, problems)
+    if wanted.private:
+        extras["source_files"] = partial(_lines.embedded_files, data, layout.items)
+    return Report(info, loaders, problems, extras)
 
 
 def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> dict[str, Any]:
