@@ -14,6 +14,8 @@ _BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.
 _TIMES = ((60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 _TO_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _SCALED = ("FLOP/s", "FLOP", "Hz", "inst/s", "OP/s")
+_PER_NS = {"B/ns": "B/s", "FLOP/ns": "FLOP/s", "cycle/ns": "Hz", "cycles/ns": "Hz"}
+"""Rates in the base units of the rule language, whose time is the nanosecond."""
 _PLAIN = ("", "ratio", "1")
 _COUNTS = frozenset(
     {"inst", "sectors", "sector", "requests", "request", "warps", "warp", "threads", "thread", "blocks", "block",
@@ -58,8 +60,8 @@ def quantity(value: float | str | None, unit: str | None = "") -> str:
         return f"{percent_digits(value)} {unit}"
     if unit in _TO_NS:
         return _scale(value * _TO_NS[unit], _TIMES, "", "ns")
-    if unit == "B/ns":
-        return quantity(value * 1e9, "B/s")
+    if unit in _PER_NS:
+        return quantity(value * 1e9, _PER_NS[unit])
     if unit in ("B", "byte", "B/s", "byte/s"):
         return _scale(value, _BYTES, "/s" if unit.endswith("/s") else "", "B")
     for name in _SCALED:

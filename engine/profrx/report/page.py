@@ -222,6 +222,7 @@ def _roofline(report: ReportFindings) -> Grid | None:
             numbers.quantity(p.ridge, "FLOP/B"),
         )
         for p in report.summary.roofline
+        if p.flop_per_s
     ]
     if not rows:
         return None

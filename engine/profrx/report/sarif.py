@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 LEVELS = {"info": "note", "low": "note", "medium": "warning", "high": "error", "critical": "error"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-HOME = "https://pypi.org/project/profrx/"
 
 
 def render(findings: Findings) -> str:
@@ -32,7 +31,6 @@ def render(findings: Findings) -> str:
     driver = {
         "name": "profrx",
         "version": findings.version or "0",
-        "informationUri": HOME,
         "rules": list(rules.values()),
     }
     run = {

@@ -1,0 +1,34 @@
+"""Question 1 of the flowchart: is the GPU busy at all? Only a timeline can answer it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from profrx_parsers.report import Report
+
+NSYS = "nsys profile --trace=cuda,nvtx,osrt -o run APPLICATION"
+"""The command that records the timeline the question needs."""
+
+PROFILED_ALONE = frozenset({"ncu", "nvprof", "rocprof-compute"})
+"""Tools that run kernels one at a time to count: their files hold no timeline of the application."""
+
+
+def busy(report: Report) -> dict[str, Any] | Literal["unknown"]:
+    """Return the busy summary of a timeline, or ``unknown`` for a report that holds none."""
+    if not is_timeline(report):
+        return "unknown"
+    try:
+        from profrx.timeline import busy_summary
+    except ImportError:
+        return "unknown"
+    found: dict[str, Any] | None = busy_summary(report)
+    return found or "unknown"
+
+
+def is_timeline(report: Report) -> bool:
+    """Whether the report records when kernels ran, in the application's own time."""
+    if (report.info.tool or "") in PROFILED_ALONE:
+        return False
+    launches = report.table("launches")
+    return len(launches) > 0 and launches.column("start_ns").null_count < len(launches)

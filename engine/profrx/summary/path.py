@@ -1,0 +1,82 @@
+"""The way through the flowchart, question by question, in its order: busy, bound by what, occupancy last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from profrx.report import numbers
+from profrx.report.model import PathStep
+from profrx.summary.busy import NSYS, PROFILED_ALONE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from profrx.report.model import ReportFindings
+    from profrx.summary.kernels import Group
+    from profrx.summary.values import Values
+    from profrx_parsers.report import Report
+
+METRICS = frozenset(
+    {"occupancy.achieved", "occupancy.theoretical", "dram.throughput", "sm.throughput", "memory.throughput"}
+)
+BUSY = "Is the GPU busy at all?"
+BOUND = "Memory or compute bound?"
+OCCUPANCY = "Occupancy?"
+SATURATED = 0.8
+"""At this share of the DRAM bandwidth more occupancy cannot make a kernel faster in a way worth trying first."""
+
+
+def path(groups: Sequence[Group], values: Values, found: ReportFindings, report: Report) -> list[PathStep]:
+    """Return the steps of each kernel: a question and its answer, or why there is none."""
+    first = _busy(found, report)
+    steps = []
+    for g in groups:
+        said = {v.title or v.verdict: v.because for v in found.verdicts if v.kernel == g.kernel}
+        answers = [(BUSY, first), (BOUND, _bound(said)), (OCCUPANCY, _occupancy(g, values))]
+        steps += [PathStep(kernel=g.kernel, short=g.short, question=q, answer=a) for q, a in answers if a]
+    return steps
+
+
+def _busy(found: ReportFindings, report: Report) -> str:
+    busy = found.summary.busy
+    if isinstance(busy, dict):
+        return _busy_words(busy)
+    if (report.info.tool or "") in PROFILED_ALONE:
+        return (
+            "This report cannot tell: kernels were run one by one, and shares are of profiled kernel time. "
+            f"Ask a timeline first: `{NSYS}`, then `profrx diagnose run.nsys-rep`."
+        )
+    return f"Not known from this report. Ask a timeline: `{NSYS}`."
+
+
+def _busy_words(busy: dict[str, Any]) -> str:
+    """Return the busy share of the timeline in words; the keys are those of `profrx.timeline.busy_summary`."""
+    share = busy.get("busy_share")
+    if not isinstance(share, int | float):
+        return "Not known: the timeline holds no kernel."
+    words = f"Busy {numbers.share(float(share))} of the window"
+    window = busy.get("window_ns")
+    return f"{words} of {numbers.quantity(float(window), 'ns')}." if isinstance(window, int | float) else f"{words}."
+
+
+def _bound(said: dict[str, str]) -> str:
+    if not said:
+        return ""
+    if len(said) == 1:
+        (title, because), *_ = said.items()
+        return f"{title}. {because}".strip()
+    return "Differs between launches: " + ", ".join(said) + "."
+
+
+def _occupancy(g: Group, values: Values) -> str:
+    achieved = values.share("occupancy.achieved", g.chosen)
+    if achieved is None:
+        return ""
+    words = f"{numbers.share(achieved)} achieved"
+    theoretical = values.share("occupancy.theoretical", g.chosen)
+    if theoretical is not None:
+        words += f" of {numbers.share(theoretical)} that fit"
+    dram = values.share("dram.throughput", g.chosen)
+    if dram is not None and dram >= SATURATED:
+        return f"{words}; DRAM is used at {numbers.share(dram)}, so raising it will not help."
+    return f"{words}: a means, not a goal."

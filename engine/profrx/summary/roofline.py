@@ -1,0 +1,150 @@
+"""Where a kernel stands against its roofs: FP64, FP32, FP16 and the tensor cores, over DRAM traffic.
+
+attainable FLOP/s = min(compute roof, intensity x DRAM roof); intensity = FLOP/s over DRAM B/s; the ridge is
+compute roof over DRAM roof. Roofs are at the clocks of the profile, as the counters' own peaks give them.
+A fused multiply-add counts two operations, a packed half-precision one four (see the catalogue's ``flops.*``).
+Source: S. Williams, A. Waterman, D. Patterson, CACM 52(4), 2009; the peaks are counters of the report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from profrx.report.model import Roof, RooflinePoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from profrx.summary.kernels import Group
+    from profrx.summary.values import Values
+
+PRECISIONS = ("fp64", "fp32", "fp16")
+BANDWIDTH, PEAK_BANDWIDTH = "dram.bandwidth", "dram.peak_bandwidth"
+METRICS = frozenset(
+    {BANDWIDTH, PEAK_BANDWIDTH, *(f"flops.{p}" for p in PRECISIONS), *(f"peak.{p}" for p in PRECISIONS)}
+)
+
+TENSOR_TYPES = (
+    "fp64", "tf32_dst_fp32", "bf16_dst_fp32", "fp16", "fp16_dst_fp16", "fp16_dst_fp32", "fp8", "fp8_dst_fp16",
+    "fp8_dst_fp32", "fp4_dst_fp32", "fp4_fp6_dst_fp16", "fp4_fp6_dst_fp32",
+)  # fmt: skip
+"""Floating-point operand types of the tensor counters seen on 8.0, 9.0 and 12.0; integer ones are no FLOP."""
+_FAMILIES = ("", "op_hmma_", "op_hgmma_")
+_RATE, _PEAK = ".sum.per_second", ".sum.peak_sustained_elapsed.per_second"
+
+
+def _name(family: str, kind: str, sparsity: str, suffix: str) -> str:
+    return f"sm__ops_path_tensor_{family}src_{kind}{sparsity}{suffix}"
+
+
+RAW = frozenset(
+    _name(family, kind, sparsity, suffix)
+    for family in _FAMILIES
+    for kind in TENSOR_TYPES
+    for sparsity in ("", "_sparsity_off", "_sparsity_on")
+    for suffix in (_RATE, _PEAK)
+)
+"""Vendor counters of the tensor roofline; the catalogue does not name them one by one."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Tensor-core work of one operand type: what was reached and the roof."""
+
+    kind: str
+    rate: float
+    roof: float | None
+
+
+def roofline(groups: Sequence[Group], values: Values) -> list[RooflinePoint]:
+    """Return the points of each kernel's chosen launch; a precision whose counters are absent has null values.
+
+    A kernel of which nothing is known has no point.
+    """
+    found = []
+    for g in groups:
+        traffic = values.number(BANDWIDTH, g.chosen)
+        slope = values.number(PEAK_BANDWIDTH, g.chosen)
+        points = []
+        for precision in PRECISIONS:
+            rate = values.number(f"flops.{precision}", g.chosen)
+            peak = values.number(f"peak.{precision}", g.chosen)
+            points.append(_point(g, precision, precision.upper(), rate, peak, traffic, slope))
+        best = tensor(values, g.chosen)
+        name = f"Tensor {best.kind}" if best else "Tensor"
+        points.append(
+            _point(g, "tensor", name, best.rate if best else None, best.roof if best else None, traffic, slope)
+        )
+        if any(p.flop_per_s is not None for p in points):
+            found += points
+    return found
+
+
+def tensor(values: Values, launch_id: int) -> Tensor | None:
+    """Return the operand type with the highest rate; None when no tensor counter was collected.
+
+    Counters without a sparsity suffix hold dense and sparse work together, and their peak is the sparse one: twice
+    what dense work can reach. So the roof is the dense peak unless sparse work was measured. On 9.0 the peak of
+    warp-group instructions (hgmma) is the higher and so the machine's roof.
+    Source: observed in reports of 2025.1 (8.0, 9.0) and 2025.4 (12.0).
+    """
+    best: Tensor | None = None
+    for kind in TENSOR_TYPES:
+        rates = {s: _largest(values, launch_id, kind, s, _RATE) for s in ("", "_sparsity_off", "_sparsity_on")}
+        known = [rate for rate in rates.values() if rate is not None]
+        if not known:
+            continue
+        rate = rates[""] if rates[""] is not None else sum(known)
+        sparse = (rates["_sparsity_on"] or 0.0) > 0
+        order = ("_sparsity_on", "_sparsity_off", "") if sparse else ("_sparsity_off", "")
+        roofs = (_largest(values, launch_id, kind, s, _PEAK) for s in order)
+        one = Tensor(_kind_label(kind), rate, next((roof for roof in roofs if roof), None))
+        if best is None or one.rate > best.rate:
+            best = one
+    return best
+
+
+def _largest(values: Values, launch_id: int, kind: str, sparsity: str, suffix: str) -> float | None:
+    """Return the largest value over the instruction families (their total, for rates, has no family)."""
+    found = [values.raw(_name(family, kind, sparsity, suffix), launch_id) for family in _FAMILIES]
+    known = [value for value in found if value is not None]
+    return max(known) if known else None
+
+
+def _kind_label(kind: str) -> str:
+    source, _, target = kind.partition("_dst_")
+    label = source.upper().replace("_", "/")
+    return f"{label} to {target.upper()}" if target else label
+
+
+def _point(
+    g: Group,
+    precision: str,
+    name: str,
+    rate: float | None,
+    peak: float | None,
+    traffic: float | None,
+    slope: float | None,
+) -> RooflinePoint:
+    roofs = [
+        Roof(name=name, kind="compute", value=peak, unit="FLOP/s", source="counter peak x clock of the profile"),
+        Roof(name="DRAM", kind="memory", value=slope, unit="B/s", source="counter peak x DRAM clock of the profile"),
+    ]
+    return RooflinePoint(
+        kernel=g.kernel,
+        short=g.short,
+        launch_id=g.chosen,
+        precision=precision,
+        flop_per_s=rate,
+        bytes_per_s=traffic,
+        intensity=_over(rate, traffic),
+        ridge=_over(peak, slope),
+        compute_share=_over(rate, peak),
+        memory_share=_over(traffic, slope),
+        roofs=roofs,
+    )
+
+
+def _over(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below else None
