@@ -68,7 +68,8 @@ def build(parts: Parts) -> Report:
         chosen = [agents_module.pick(key, parts.agents) for key in keys]
         counters.combine(rows)
         guard(rows, chosen, device_of, parts.log)
-        loaders["launches"] = lambda: launches(rows, device_of)
+        calls = loaders.get("api_calls")
+        loaders["launches"] = lambda: launched_by(launches(rows, device_of), calls)
         loaders["devices"] = lambda: device_table
         columns = counters.columns(rows, chosen, device_of)
         if columns.numbers:
@@ -154,6 +155,31 @@ def launches(rows: Dispatches, device_of: np.ndarray) -> pa.Table:
         columns["registers_per_thread"] = pc.cast(both, pa.int32(), safe=False)
     columns.update(_shape(rows))
     return schema.conform("launches", columns, rows.rows)
+
+
+def launched_by(table: pa.Table, calls: Loader | None) -> pa.Table:
+    """Fill `launch_api_start_ns` and `launch_api_end_ns` from the host call with the same correlation id.
+
+    Ids are unique per process; where the launches do not name their process, the thread stands in for it.
+    """
+    if calls is None or table.column("correlation_id").null_count == len(table):
+        return table
+    api = calls()
+    api = api.filter(pc.fill_null(pc.equal(api.column("domain"), "hip"), False)) if len(api) else api
+    if not len(api):
+        return table
+    owner = next((c for c in ("process_id", "thread_id") if _complete(table, c) and _complete(api, c)), None)
+    keys = [[t.column("correlation_id")] + ([t.column(owner)] if owner else []) for t in (api, table)]
+    joined = [pc.binary_join_element_wise(*[pc.cast(k, pa.string()) for k in key], " ") for key in keys]
+    where = pc.index_in(joined[1], value_set=joined[0].combine_chunks())
+    for name, source in (("launch_api_start_ns", "start_ns"), ("launch_api_end_ns", "end_ns")):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, table.schema.field(at), api.column(source).combine_chunks().take(where))
+    return table
+
+
+def _complete(table: pa.Table, column: str) -> bool:
+    return bool(table.column(column).null_count == 0)
 
 
 def _correlation(column: pa.Array | None) -> pa.Array | None:

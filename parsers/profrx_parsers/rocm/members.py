@@ -60,10 +60,10 @@ def tables(folder: Source, names: Iterable[str], log: ProblemLog) -> list[Table]
     return found
 
 
-def log_head(path: Path) -> str:
-    """Return the start of a log file as text without terminal colours; empty when it cannot be read."""
+def head_text(path: Path, size: int) -> str:
+    """Return the start of a text file without terminal colours; empty when it cannot be read."""
     try:
         with path.open("rb") as file:
-            return _ANSI.sub(b"", file.read(MAX_LOG_BYTES)).decode("utf-8", "replace")
+            return _ANSI.sub(b"", file.read(size)).decode("utf-8", "replace")
     except OSError:
         return ""

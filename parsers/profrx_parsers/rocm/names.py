@@ -13,7 +13,8 @@ _SUFFIX = r"(?:\s*\[clone \.kd\]|\s*\(\.kd\)|\.kd)\s*$"
 def clean(names: pa.Array) -> pa.Array:
     """Strip `` [clone .kd]``, `` (.kd)`` and ``.kd``: files of one workload differ in nothing else."""
     encoded = pc.dictionary_encode(names)
-    words = pc.replace_substring_regex(pc.utf8_trim_whitespace(encoded.dictionary), _SUFFIX, "")
+    words = pc.utf8_trim(pc.utf8_trim_whitespace(encoded.dictionary), '"')
+    words = pc.replace_substring_regex(words, _SUFFIX, "")
     return words.take(encoded.indices)
 
 

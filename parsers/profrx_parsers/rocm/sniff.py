@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 
 from profrx_parsers.descriptor import Head, Match
 from profrx_parsers.rocm.headers import fact_of, kind_of, plain
+
+MAGIC = b"SQLite format 3\0"
+ROCPD = re.compile(r"rocpd_kernel_dispatch((?:_[0-9a-f]{4,12}){5})")
 
 _WORKLOAD = re.compile(
     r"(?:(.*)/)?(?:pmc_perf(?:_\d+)?|SQ_(?:IFETCH_LEVEL|LEVEL_WAVES|INST_LEVEL_\w+))\.csv(?:\.gz)?"
@@ -16,10 +20,10 @@ _OUTPUT = re.compile(
     r"(?:(.*)/)?(?:[^/]*_)?(?:kernel_trace|counter_collection|agent_info|hip_api_trace|hsa_api_trace|marker_api_trace"
     r"|memory_copy_trace|memory_allocation_trace|scratch_memory_trace|rccl_api_trace|kernel_stats|hip_stats|domain_stats"
     r"|pc_sampling_host_trap|pc_sampling_stochastic|stats_ui_output_\w+)\.csv(?:\.gz)?"
+    r"|(?:(.*)/)?results\.(?:stats|hip_stats|hsa_stats|copy_stats)\.csv"
 )
-_V1 = re.compile(
-    r"(?:(.*)/)?results\.(?:csv|db|json|stats\.csv|hip_stats\.csv|hsa_stats\.csv|copy_stats\.csv|sysinfo\.txt)"
-)
+_COMMON = re.compile(r"(?:(.*)/)?(?:[^/]*_)?results\.(?:csv|db|json(?:\.gz)?)")
+"""Names that other programs use too: the content decides."""
 _PASS_DIR = re.compile(r"(?:pass|pmc)_\d+")
 
 
@@ -65,10 +69,99 @@ def outputs(head: Head) -> Match | None:
     """A folder of rocprofv3 or rocprof v1 output files of one run (pass_N folders count as one)."""
     places: set[str] = set()
     for name in head.members:
-        found = _OUTPUT.fullmatch(name) or _V1.fullmatch(name)
-        if found:
-            parts = [p for p in (found[1] or "").split("/") if p and not _PASS_DIR.fullmatch(p)]
-            places.add("/".join(parts))
+        found = _OUTPUT.fullmatch(name)
+        if found or (_COMMON.fullmatch(name) and _is_ours(head.path, name)):
+            folders = name.split("/")[:-1]
+            places.add("/".join(p for p in folders if not _PASS_DIR.fullmatch(p)))
     if len(places) != 1:
         return None
     return Match("the folder holds output files of one rocprof run")
+
+
+def _is_ours(folder: str, name: str) -> bool:
+    from profrx_parsers.errors import InputError
+    from profrx_parsers.source import open_source
+
+    try:
+        member = open_source(os.path.join(folder, name))[1]
+    except InputError:
+        return False
+    return any(check(member) for check in (csv_file, v3_json, v1_json, rocpd, v1_database))
+
+
+def sniff_tables(path: str, data: bytes) -> list[str]:
+    """Return the table names of a database file, opened immutable; empty when it is none."""
+    if not data.startswith(MAGIC) or not path:
+        return []
+    import sqlite3
+
+    from profrx_parsers.rocm.sqlitefile import connect, table_names
+
+    try:
+        found = connect(path)
+    except (sqlite3.Error, OSError):
+        return []
+    try:
+        return table_names(found)
+    except sqlite3.Error:
+        return []
+    finally:
+        found.close()
+
+
+def rocpd(head: Head) -> Match | None:
+    """A rocpd database: base tables that carry a run's GUID in their names."""
+    names = [] if head.packed else sniff_tables(head.path, head.data)
+    if any(ROCPD.fullmatch(name) for name in names):
+        return Match("SQLite with rocpd tables that carry the run's GUID")
+    return None
+
+
+def v1_database(head: Head) -> Match | None:
+    """A rocprof v1 database: tables KERN or A with kernels, or OPS, COPY, HIP, HSA."""
+    names = set([] if head.packed else sniff_tables(head.path, head.data))
+    if names & {"KERN", "A", "OPS"} and names <= {
+        "KERN",
+        "A",
+        "OPS",
+        "COPY",
+        "HIP",
+        "HSA",
+        "ROCTX",
+        "sqlite_sequence",
+    }:
+        return Match("SQLite with the tables of rocprof v1 (KERN, OPS, COPY, HIP, HSA)")
+    return None
+
+
+def rpd(head: Head) -> Match | None:
+    """A rocmProfileData database; a packed one is recognised by its suffix only."""
+    if head.packed:
+        named = re.search(r"\.rpd\.(gz|zst)$", head.name.lower())
+        packed = head.data.startswith(MAGIC) and named
+        return Match("packed SQLite with the suffix of rocmProfileData", certain=False) if packed else None
+    if {"rocpd_op", "rocpd_api", "rocpd_string"} <= set(sniff_tables(head.path, head.data)):
+        return Match("SQLite with the rocmProfileData tables rocpd_op and rocpd_api")
+    return None
+
+
+def v3_json(head: Head) -> Match | None:
+    """A rocprofv3 JSON: its root key."""
+    if not head.members and b'"rocprofiler-sdk-tool"' in head.data[:512]:
+        return Match('the root key is "rocprofiler-sdk-tool"')
+    return None
+
+
+def v1_json(head: Head) -> Match | None:
+    """A rocprof v1 chrome trace: an empty first record, synthetic process names, text times."""
+    data = head.data
+    if head.members or not data.lstrip().startswith((b"{", b"[", b",")):
+        return None
+    named = any(
+        word in data for word in (b'"CPU HIP API"', b'"CPU HSA API"', b'"GPU Barriers', b'"name":"COPY"')
+    )
+    if b'"traceEvents"' in data and b"process_name" in data and named:
+        return Match("a chrome trace with rocprof v1's process names")
+    if b'"BeginNs"' in data and b'"EndNs"' in data and b'"ph"' in data:
+        return Match("a piece of a rocprof v1 chrome trace (BeginNs and EndNs as text)", certain=False)
+    return None
