@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from profrx.evaluate.arch import arch_number
 from profrx.evaluate.frame import SUBJECTS, Frame, Link, Members, TableSupply
 from profrx_parsers import columns
+from profrx_parsers.registry import readers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -184,7 +185,7 @@ def table_column(table: pa.Table, name: str) -> pa.Array | None:
 
 def frames_of(report: Report, position: int = 0) -> Frames:
     """Return the frames of a report; `position` is written into the `report` column of the subjects."""
-    tool = report.info.tool or report.info.format
+    tool = source_tool(report)
     timeline = _timeline(report)
     frames = Frames(tool)
     launches = report.table("launches")
@@ -196,6 +197,15 @@ def frames_of(report: Report, position: int = 0) -> Frames:
             frames.scopes[scope] = _timeline_frame(scope, tool, table, report, position)
     _report_frame(frames, report, timeline.get("report"), position)
     return frames
+
+
+def source_tool(report: Report) -> str:
+    """Return the name that sources and `applies_to` use: the reader's tool.
+
+    One vendor's tools share it (rocprof, rocprofv3, rocprof-compute are ``rocm``): their counters have one name.
+    """
+    reader = readers().get(report.info.format)
+    return reader.tool if reader else report.info.tool or report.info.format
 
 
 def _timeline(report: Report) -> dict[str, pa.Table]:
@@ -229,7 +239,7 @@ def _launch_frame(report: Report, launches: pa.Table, timeline: pa.Table | None,
     }
     aligned = _columns(timeline) if timeline is not None and timeline.num_rows == rows else {}
     supply = LaunchSupply(report, launches, aligned)
-    return Frame("launch", report.info.tool or report.info.format, _subjects(subjects), supply)
+    return Frame("launch", source_tool(report), _subjects(subjects), supply)
 
 
 def _positive(durations: Any) -> Any:
