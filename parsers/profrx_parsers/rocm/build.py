@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from profrx_parsers import schema
 from profrx_parsers.columns import EXTRA
+from profrx_parsers.names import kernel_id, short_name
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import Loader, Report, ReportInfo, Wanted
 from profrx_parsers.rocm import agents as agents_module
@@ -24,7 +25,6 @@ from profrx_parsers.rocm import counters
 from profrx_parsers.rocm.agents import Agent, agent_number
 from profrx_parsers.rocm.dispatches import Dispatches, concat
 from profrx_parsers.rocm.guards import guard
-from profrx_parsers.rocm.names import canonical, shorten
 
 if TYPE_CHECKING:
     from profrx_parsers.source import Source
@@ -145,10 +145,12 @@ def launches(rows: Dispatches, device_of: np.ndarray) -> pa.Table:
         encoded = pc.dictionary_encode(kernel)
         full = encoded.dictionary.to_pylist()
         columns["kernel"] = kernel
-        columns["kernel_short"] = pa.array([shorten(name) for name in full], pa.string()).take(
-            encoded.indices
-        )
-        columns["kernel_id"] = pa.array([canonical(name) for name in full], pa.string()).take(encoded.indices)
+        columns["kernel_short"] = pa.array(
+            [short_name(name) if name else None for name in full], pa.string()
+        ).take(encoded.indices)
+        columns["kernel_id"] = pa.array(
+            [kernel_id(name) if name else None for name in full], pa.string()
+        ).take(encoded.indices)
     vgpr, agpr = facts.get("vgpr"), facts.get("agpr")
     if vgpr is not None:
         both = vgpr if agpr is None else pc.add(vgpr, pc.fill_null(agpr, 0))

@@ -19,14 +19,14 @@ from profrx_parsers.rocm.agents import Agent
 from profrx_parsers.rocm.dispatches import Dispatches
 
 LAUNCH_FACTS = {
-    "vgpr": ("launch.arch_vgpr", "register"),
-    "agpr": ("launch.accum_vgpr", "register"),
-    "sgpr": ("launch.sgpr", "register"),
-    "lds": ("launch.lds", "byte"),
-    "scratch": ("launch.scratch", "byte"),
-    "wave_size": ("launch.wave_size", "thread"),
-    "grid": ("launch.work_items", "thread"),
-    "block": ("launch.work_group_size", "thread"),
+    "vgpr": ("launch.arch_vgpr", "registers"),
+    "agpr": ("launch.accum_vgpr", "registers"),
+    "sgpr": ("launch.sgpr", "registers"),
+    "lds": ("launch.lds", "B"),
+    "scratch": ("launch.scratch", "B"),
+    "wave_size": ("launch.wave_size", "threads"),
+    "grid": ("launch.work_items", "threads"),
+    "block": ("launch.work_group_size", "threads"),
 }
 _UNITS = {"FETCH_SIZE": "KiB", "WRITE_SIZE": "KiB", "FetchSize": "KiB", "WriteSize": "KiB"}
 """Source: derived-metric definitions of the vendor count these two in KiB."""
@@ -64,7 +64,7 @@ def columns(rows: Dispatches, agents: Sequence[Agent], device_of: np.ndarray) ->
         if name not in numbers and all(side is not None for side in sides):
             product = np.prod(np.stack([s for s in sides if s is not None]), axis=0)
             numbers[name] = pa.array(product, mask=np.isnan(product))
-            units[name] = "thread"
+            units[name] = "threads"
     for name, unit, values in _constants(agents):
         column = np.array(values, dtype=np.float64)[device_of]
         if not np.isnan(column).all():
@@ -78,17 +78,17 @@ def _constants(agents: Sequence[Agent]) -> list[tuple[str, str, list[float]]]:
         return [np.nan if v is None else float(v) for v in values]
 
     fixed = [
-        ("agent.cu_count", "cu", of([a.compute_units for a in agents])),
-        ("agent.wave_size", "thread", of([a.wave_size for a in agents])),
-        ("agent.max_waves_per_cu", "wave", of([a.waves_per_unit for a in agents])),
-        ("agent.lds_bytes_per_cu", "byte", of([a.lds_bytes for a in agents])),
+        ("agent.cu_count", "", of([a.compute_units for a in agents])),
+        ("agent.wave_size", "threads", of([a.wave_size for a in agents])),
+        ("agent.max_waves_per_cu", "", of([a.waves_per_unit for a in agents])),
+        ("agent.lds_bytes_per_cu", "B", of([a.lds_bytes for a in agents])),
         ("agent.core_clock", "Hz", of([a.core_hz for a in agents])),
-        ("agent.memory_bandwidth", "byte/s", of([a.bandwidth for a in agents])),
+        ("agent.memory_bandwidth", "B/s", of([a.bandwidth for a in agents])),
     ]
     names = dict.fromkeys(name for agent in agents for name in agent.constants)
     for name in names:
         unit = "FLOP/s" if name.startswith("roofline.") and "Bw" not in name else ""
-        unit = "byte/s" if name.startswith("roofline.") and "Bw" in name else unit
+        unit = "B/s" if name.startswith("roofline.") and "Bw" in name else unit
         full = name if name.startswith("roofline.") else f"agent.{name}"
         fixed.append((full, unit, of([a.constants.get(name) for a in agents])))
     return fixed

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from profrx_parsers import schema
+from profrx_parsers.private import without_user
 from profrx_parsers.rocm.build import Parts
 from profrx_parsers.rocm.dispatches import Dispatches
 from profrx_parsers.rocm.members import Table
@@ -185,7 +186,7 @@ def _lines(places: dict[tuple[int, str], str]) -> pa.Table:
                 {
                     "launch_id": row,
                     "address": at,
-                    "file": found[1],
+                    "file": without_user(found[1]),
                     "line": int(found[2][:9]),
                     "function": text,
                 }

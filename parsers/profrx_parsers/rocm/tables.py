@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from profrx_parsers import schema
+from profrx_parsers.names import short_name
 from profrx_parsers.rocm.agents import Agent, from_record
 from profrx_parsers.rocm.csvread import Csv, convert, read_csv
-from profrx_parsers.rocm.names import clean, shorten
+from profrx_parsers.rocm.names import clean
 
 if TYPE_CHECKING:
     from profrx_parsers.problems import ProblemLog
@@ -237,7 +238,7 @@ def summary_table(files: Sequence[Csv], log: ProblemLog) -> pa.Table:
         if names is None:
             continue
         names = clean(names)
-        short = pa.array([shorten(n) for n in names.to_pylist()], pa.string())
+        short = pa.array([short_name(n or "") for n in names.to_pylist()], pa.string())
         for column, statistic in STATISTICS:
             values = texts.real(column)
             if values is None:

@@ -61,10 +61,10 @@ def read(source: Source, wanted: Wanted) -> Report:
 
     agent, facts = sysinfo.read([t.file for t in found if t.kind == "sysinfo"], log, private=wanted.private)
     roofline.apply([t.file for t in found if t.kind == "roofline"], agent, log)
-    info = build.info(source, "rocprof-compute", tool="rocprof-compute", clocks=None, **facts)
+    info = build.info(source, "rocprof-compute", tool="rocprof-compute", **facts)
     head = members.head_text(source.path / "log.txt", members.MAX_LOG_BYTES)
     if version := _VERSION.search(head):
-        info.tool, info.tool_version = version[1].lower().replace("rocprofiler", "rocprof"), version[2]
+        info.tool_version = version[2]
     info.base_time = "profiled kernel time"
     parts = build.Parts(info, log, wanted, [rows], [agent] if agent != Agent() else [])
     summaries = [t.file for t in found if t.kind in ("stats", "kernel-top")]
