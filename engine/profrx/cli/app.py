@@ -14,7 +14,10 @@ from profrx.cli.exits import Exit
 from profrx.cli.lazy import LazyGroup
 
 VERBS = {
-    "diagnose": ("profrx.cli.diagnose:diagnose", "Rank what to fix, with evidence and the time it would save."),
+    "diagnose": (
+        "profrx.cli.diagnose:diagnose",
+        "Rank what to fix, with evidence and the time it would save.",
+    ),
     "inspect": ("profrx.cli.inspect:inspect", "Say what a file is, what it holds and what it lacks."),
     "tables": ("profrx.cli.tables:tables", "Write one normalised table: text, csv, json, parquet or arrow."),
     "explain": ("profrx.cli.explain:explain", "Say why a rule fired, did not fire, or could not tell."),

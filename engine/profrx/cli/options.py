@@ -8,14 +8,17 @@ import click
 
 from profrx_parsers.errors import UsageError
 
-
 PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path())
 PATH = click.argument("path", type=click.Path())
 OUTPUT = click.option(
     "-o", "--output", type=click.Path(dir_okay=False), help="Write here; the suffix decides the format."
 )
 PACKS = click.option(
-    "--pack", "packs", multiple=True, metavar="PACK", help="Rule pack: a folder or an installed name; repeatable."
+    "--pack",
+    "packs",
+    multiple=True,
+    metavar="PACK",
+    help="Rule pack: a folder or an installed name; repeatable.",
 )
 PARAMS = click.option(
     "--param",
@@ -26,7 +29,9 @@ PARAMS = click.option(
 )
 KERNEL = click.option("--kernel", metavar="GLOB", help="Only kernels whose full or short name matches.")
 PRIVATE = click.option(
-    "--private", is_flag=True, help="Keep command lines, hosts, users, addresses, environment and source text."
+    "--private",
+    is_flag=True,
+    help="Keep command lines, hosts, users, addresses, environment and source text.",
 )
 
 

@@ -52,7 +52,9 @@ def emit(result: str | bytes, output: str | None) -> None:
     if isinstance(result, bytes):
         if sys.stdout.isatty():
             raise UsageError(
-                "usage-binary", "this format is binary", next_step="name a file with -o, or redirect the output"
+                "usage-binary",
+                "this format is binary",
+                next_step="name a file with -o, or redirect the output",
             )
         sys.stdout.buffer.write(result)
         sys.stdout.buffer.flush()

@@ -21,7 +21,12 @@ def steps(total: int, *, quiet: bool) -> Iterator[Step]:
 
     from profrx.report.escape import clean
 
-    columns = (TextColumn("{task.fields[name]}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.fields[name]}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total, name=Text(""))
         seen = 0

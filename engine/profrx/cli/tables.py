@@ -11,7 +11,9 @@ from profrx.cli.output import choose, emit
 
 @click.command(short_help="Write one normalised table.")
 @options.PATH
-@click.option("--table", "table", metavar="TABLE", help="Which table; without it, the tables and their row counts.")
+@click.option(
+    "--table", "table", metavar="TABLE", help="Which table; without it, the tables and their row counts."
+)
 @click.option("--columns", metavar="A,B,…", help="Only these columns, in this order.")
 @click.option("--rows", type=click.IntRange(min=1), help="At most so many rows; text shows 40 unless told.")
 @options.format_option("text", "csv", "json", "parquet", "arrow")
@@ -43,7 +45,9 @@ def tables(
     cut = kind == "text" and rows is None and len(found) > tabulate.TEXT_ROWS
     emit(tabulate.write(found.slice(0, tabulate.TEXT_ROWS) if cut else found, kind), output)
     if cut:
-        click.echo(f"first {tabulate.TEXT_ROWS} rows; --rows N shows more, -o FILE.parquet takes all", err=True)
+        click.echo(
+            f"first {tabulate.TEXT_ROWS} rows; --rows N shows more, -o FILE.parquet takes all", err=True
+        )
     return Exit.CLEAN
 
 
@@ -57,5 +61,7 @@ def _list(path: str, private: bool) -> str:
     rows = []
     for name, fields in schema.TABLES.items():
         if report.has(name):
-            rows.append((name, f"{len(report.table(name)):,}", (fields.metadata or {}).get(b"doc", b"").decode()))
+            rows.append(
+                (name, f"{len(report.table(name)):,}", (fields.metadata or {}).get(b"doc", b"").decode())
+            )
     return grid(["table", "rows", "one row is"], rows, right=[1], widest=110)

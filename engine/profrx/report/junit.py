@@ -52,7 +52,9 @@ def _suite(report: ReportFindings, least: int) -> tuple[ET.Element, int, int]:
         else:
             ET.SubElement(case, "system-out").text = body
     for gap in report.unknown:
-        case = ET.SubElement(suite, "testcase", classname=_xml(f"profrx.{gap.rule}"), name=_xml(gap.title or gap.rule))
+        case = ET.SubElement(
+            suite, "testcase", classname=_xml(f"profrx.{gap.rule}"), name=_xml(gap.title or gap.rule)
+        )
         ET.SubElement(case, "skipped", message=_xml("not judged: " + ", ".join(gap.missing or gap.reasons)))
     cases = len(report.findings) + len(report.unknown)
     suite.attrib |= {

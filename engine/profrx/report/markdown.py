@@ -50,7 +50,10 @@ def render(
         address = pictures(number) if pictures else None
         plot = "" if address else chart(page.roofline)
         text = template.render(
-            page=page, picture=quote(address) if address else "", chart=plot.replace("`", "'"), dash=numbers.NOTHING
+            page=page,
+            picture=quote(address) if address else "",
+            chart=plot.replace("`", "'"),
+            dash=numbers.NOTHING,
         )
         out.append(_tidy(text))
     if findings.failed:

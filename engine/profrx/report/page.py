@@ -186,7 +186,9 @@ def _sol(report: ReportFindings) -> Grid | None:
         key = (one.kernel, one.launch_id)
         values.setdefault(key, {})[one.label] = numbers.quantity(one.value, one.unit)
         shorts[key] = one.short
-    rows = tuple((shorts[k], *(cells.get(label, numbers.NOTHING) for label in labels)) for k, cells in values.items())
+    rows = tuple(
+        (shorts[k], *(cells.get(label, numbers.NOTHING) for label in labels)) for k, cells in values.items()
+    )
     return Grid(("Kernel", *labels), rows, code=frozenset({0}), right=frozenset(range(1, len(labels) + 1)))
 
 

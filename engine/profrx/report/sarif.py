@@ -36,7 +36,9 @@ def render(findings: Findings) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": not findings.failed, "toolExecutionNotifications": _failures(findings)}],
+        "invocations": [
+            {"executionSuccessful": not findings.failed, "toolExecutionNotifications": _failures(findings)}
+        ],
         "results": results,
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=True)

@@ -71,7 +71,14 @@ class Advice:
     def as_fix(self) -> Fix:
         """Return it as the top fix."""
         return Fix(
-            self.title, self.subject, self.saves, self.speedup, self.because, self.fixes[0], self.fixes[1:], self.rank
+            self.title,
+            self.subject,
+            self.saves,
+            self.speedup,
+            self.because,
+            self.fixes[0],
+            self.fixes[1:],
+            self.rank,
         )
 
 
@@ -117,7 +124,9 @@ def advice(finding: Finding) -> Advice:
         fixes=tuple(finding.fix),
         exceptions=tuple(finding.exceptions),
         facts=facts,
-        locations=tuple((f"{one.file}:{one.line}", numbers.share(one.share)) for one in finding.locations[:LOCATIONS]),
+        locations=tuple(
+            (f"{one.file}:{one.line}", numbers.share(one.share)) for one in finding.locations[:LOCATIONS]
+        ),
         collect=tuple(option(one) for one in finding.collect),
         references=tuple(finding.references),
         explains=tuple(finding.explains),
@@ -184,5 +193,7 @@ def _vendor(vendor: dict[str, object] | None) -> str:
     """Return what the vendor's stored result said, in one line."""
     if not vendor:
         return ""
-    words = [f"{key.replace('_', ' ')}: {value}" for key, value in vendor.items() if value not in (None, "", [])]
+    words = [
+        f"{key.replace('_', ' ')}: {value}" for key, value in vendor.items() if value not in (None, "", [])
+    ]
     return "; ".join(words)

@@ -104,9 +104,13 @@ def _warnings(report: Report) -> list[str]:
     info = report.info
     found = []
     if info.clocks == "unlocked":
-        found.append("Clocks were not locked: times move with temperature and power, compare them only with care.")
+        found.append(
+            "Clocks were not locked: times move with temperature and power, compare them only with care."
+        )
     elif info.clocks == "mixed":
-        found.append("Clocks were locked for some launches only: do not compare the times of one with another.")
+        found.append(
+            "Clocks were locked for some launches only: do not compare the times of one with another."
+        )
     if info.tool == "ncu":
         found += _profiled_alone(report)
     found += _times(report)

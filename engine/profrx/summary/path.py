@@ -56,7 +56,11 @@ def _busy_words(busy: dict[str, Any]) -> str:
         return "Not known: the timeline holds no kernel."
     words = f"Busy {numbers.share(float(share))} of the window"
     window = busy.get("window_ns")
-    return f"{words} of {numbers.quantity(float(window), 'ns')}." if isinstance(window, int | float) else f"{words}."
+    return (
+        f"{words} of {numbers.quantity(float(window), 'ns')}."
+        if isinstance(window, int | float)
+        else f"{words}."
+    )
 
 
 def _bound(said: dict[str, str]) -> str:

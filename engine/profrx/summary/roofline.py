@@ -74,7 +74,9 @@ def roofline(groups: Sequence[Group], values: Values) -> list[RooflinePoint]:
         best = tensor(values, g.chosen)
         name = f"Tensor {best.kind}" if best else "Tensor"
         points.append(
-            _point(g, "tensor", name, best.rate if best else None, best.roof if best else None, traffic, slope)
+            _point(
+                g, "tensor", name, best.rate if best else None, best.roof if best else None, traffic, slope
+            )
         )
         if any(p.flop_per_s is not None for p in points):
             found += points
@@ -91,7 +93,9 @@ def tensor(values: Values, launch_id: int) -> Tensor | None:
     """
     best: Tensor | None = None
     for kind in TENSOR_TYPES:
-        rates = {s: _largest(values, launch_id, kind, s, _RATE) for s in ("", "_sparsity_off", "_sparsity_on")}
+        rates = {
+            s: _largest(values, launch_id, kind, s, _RATE) for s in ("", "_sparsity_off", "_sparsity_on")
+        }
         known = [rate for rate in rates.values() if rate is not None]
         if not known:
             continue
@@ -128,8 +132,16 @@ def _point(
     slope: float | None,
 ) -> RooflinePoint:
     roofs = [
-        Roof(name=name, kind="compute", value=peak, unit="FLOP/s", source="counter peak x clock of the profile"),
-        Roof(name="DRAM", kind="memory", value=slope, unit="B/s", source="counter peak x DRAM clock of the profile"),
+        Roof(
+            name=name, kind="compute", value=peak, unit="FLOP/s", source="counter peak x clock of the profile"
+        ),
+        Roof(
+            name="DRAM",
+            kind="memory",
+            value=slope,
+            unit="B/s",
+            source="counter peak x DRAM clock of the profile",
+        ),
     ]
     return RooflinePoint(
         kernel=g.kernel,

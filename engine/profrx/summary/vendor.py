@@ -29,7 +29,9 @@ CAUSES: dict[str, frozenset[str]] = {
     "FPInstructions": frozenset({"non-fused-fp"}),
     "SOLFPRoofline": frozenset({"fp64-pipe", "fp32-pipe", "near-roofline"}),
     "SlowPipeLimiter": frozenset({"fp64-pipe", "xu-pipe", "fp16-pipe"}),
-    "HighPipeUtilization": frozenset({"fp64-pipe", "fp32-pipe", "fp16-pipe", "tensor-pipe", "xu-pipe", "alu-pipe"}),
+    "HighPipeUtilization": frozenset(
+        {"fp64-pipe", "fp32-pipe", "fp16-pipe", "tensor-pipe", "xu-pipe", "alu-pipe"}
+    ),
     "IssueSlotUtilization": frozenset({"issue-slots", "instruction-latency", "memory-latency", "occupancy"}),
 }
 """Stored rule -> causes of ours that say the same."""
@@ -47,7 +49,13 @@ STALLS = {
     "drain": {"memory-latency", "global-access-pattern"},
     "imc miss": {"constant-cache"},
     "lg throttle": {"global-access-pattern", "register-spilling", "memory-latency", "atomics"},
-    "long scoreboard": {"memory-latency", "dram-bandwidth", "global-access-pattern", "system-memory", "data-reuse"},
+    "long scoreboard": {
+        "memory-latency",
+        "dram-bandwidth",
+        "global-access-pattern",
+        "system-memory",
+        "data-reuse",
+    },
     "math pipe throttle": {"fp64-pipe", "fp32-pipe", "fp16-pipe", "tensor-pipe", "alu-pipe", "xu-pipe"},
     "membar": {"memory-fence"},
     "mio throttle": {"shared-bank-conflicts", "shared-bandwidth", "xu-pipe"},
@@ -71,7 +79,10 @@ VERDICTS = {
 
 CHANGED = {
     "LaunchConfiguration": ("2025.1", "the tail effect was tied to achieved occupancy before 2025.1"),
-    "HighPipeUtilization": ("2025.1", "pipes were measured over active instead of elapsed cycles before 2025.1"),
+    "HighPipeUtilization": (
+        "2025.1",
+        "pipes were measured over active instead of elapsed cycles before 2025.1",
+    ),
     "SlowPipeLimiter": ("2025.1", "pipes were measured over active instead of elapsed cycles before 2025.1"),
     "CPIStallBarrier": ("2021.1", "one rule per stall reason; one rule for all since"),
     "Occupancy": ("2022.4", "split into theoretical and achieved occupancy since"),
@@ -103,7 +114,9 @@ def beside(report: Report, found: ReportFindings) -> list[VendorFinding]:
         key = (kernel, row["rule"] or "", row["title"] or "")
         if key not in best or (row["estimate_pct"] or 0) > (best[key]["estimate_pct"] or 0):
             best[key] = {**row, "short": short}
-    ranked = sorted(best.items(), key=lambda item: (order.get(item[0][0], 1 << 30), -(item[1]["estimate_pct"] or 0)))
+    ranked = sorted(
+        best.items(), key=lambda item: (order.get(item[0][0], 1 << 30), -(item[1]["estimate_pct"] or 0))
+    )
     return [_compare(key, row, found, report.info.tool_version) for key, row in ranked[:LIMIT]]
 
 
@@ -138,7 +151,10 @@ def _judge(kernel: str, rule: str, title: str, found: ReportFindings) -> tuple[s
     if same is not None:
         return "agrees", f"finding {same.rank}, {same.rule}"
     if ours:
-        return "differs", f"nothing here with cause {' or '.join(sorted(causes))}; first here: {ours[0].title}"
+        return (
+            "differs",
+            f"nothing here with cause {' or '.join(sorted(causes))}; first here: {ours[0].title}",
+        )
     return "differs", f"nothing fired here with cause {' or '.join(sorted(causes))}"
 
 
