@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from lark import Token
-
 from profrx.language import ast
-from profrx.language.diagnostics import Diagnostic, Lines
+from profrx.language.diagnostics import Diagnostic, Lines, Place
+from profrx.language.lr import Token
+from profrx.language.scan import MAX_DEPTH
 from profrx.language.text import decode
 
 _NUMBER = re.compile(r"[\d_.]+(?:[eE][+-]?\d+)?")
@@ -28,7 +28,7 @@ class Item:
 
     kind: str
     value: Any
-    span: ast.Span
+    span: Place
 
 
 def _all(children: Sequence[Any], kind: type) -> list[Any]:
@@ -63,29 +63,22 @@ class Builder:
 
     Attributes:
         map: line starts of the whole file, to turn offsets into lines and columns.
-        offset: where the declaration starts in the file, in characters.
         problems: mistakes that the grammar cannot see (duplicate statement, statement of another block…).
     """
 
     def __init__(self, lines: Lines) -> None:
         self.map = lines
-        self.offset = 0
         self.problems: list[Diagnostic] = []
+        self.depths: dict[int, int] = {}
 
     # --- places and literals -------------------------------------------------------------------------------
 
-    def span(self, children: Sequence[Any]) -> ast.Span:
+    def span(self, children: Sequence[Any]) -> Place:
         """The place from the first to the last child."""
         first, last = children[0], children[-1]
-        if isinstance(first, Token):
-            line, column = self.map.place(self.offset + cast(int, first.start_pos))
-        else:
-            line, column = first.span.line, first.span.column
-        if isinstance(last, Token):
-            end_line, end_column = self.map.place(self.offset + cast(int, last.end_pos))
-        else:
-            end_line, end_column = last.span.end_line, last.span.end_column
-        return ast.Span(self.map.file, line, column, end_line, end_column)
+        start = first.start if isinstance(first, Token) else first.span.at[1]
+        end = last.end if isinstance(last, Token) else last.span.at[2]
+        return Place(self.map, start, end)
 
     def report(self, code: str, message: str, span: ast.Span, hint: str = "") -> None:
         """Note a mistake and go on."""
@@ -114,6 +107,15 @@ class Builder:
 
     # --- expressions ---------------------------------------------------------------------------------------
 
+    def deep(self, node: Any, *parts: Any) -> Any:
+        """Keep count of nesting, so that nothing after the parser recurses without bound."""
+        depth = 1 + max((self.depths.get(id(part), 0) for part in parts), default=0)
+        self.depths[id(node)] = depth
+        if depth == MAX_DEPTH + 1:
+            message = f"this expression nests more than {MAX_DEPTH} operators"
+            self.report("too-deep", message, node.span, "name its parts with `let`")
+        return node
+
     def quantity(self, c: list[Any]) -> ast.Quantity:
         value, unit = self.number(c[0])
         return ast.Quantity(value, unit, span=self.span(c))
@@ -130,53 +132,55 @@ class Builder:
     def raw(self, c: list[Any]) -> ast.Raw:
         return ast.Raw(decode(c[1]), str(c[2]) if len(c) > 2 else "", span=self.span(c))
 
-    def parens(self, c: list[Any]) -> ast.Expr:
+    def parens(self, c: list[Any]) -> Any:
         """Parentheses leave no node, but the place of what they hold includes them."""
         object.__setattr__(c[1], "span", self.span(c))
-        return cast(ast.Expr, c[1])
+        return c[1]
 
-    def unary(self, c: list[Any]) -> ast.Expr:
+    def unary(self, c: list[Any]) -> Any:
         """`-5 %` is one negative quantity, not a minus in front of one."""
         op, operand, span = str(c[0]), c[1], self.span(c)
         if op == "-" and isinstance(operand, ast.Quantity) and operand.value >= 0:
             return ast.Quantity(-operand.value, operand.unit, span=span)
-        return ast.Unary(cast(Any, op), operand, span=span)
+        return self.deep(ast.Unary(cast(Any, op), operand, span=span), operand)
 
-    def binary(self, c: list[Any]) -> ast.Binary:
-        return ast.Binary(cast(Any, str(c[1])), c[0], c[2], span=self.span(c))
+    def binary(self, c: list[Any]) -> Any:
+        return self.deep(ast.Binary(cast(Any, str(c[1])), c[0], c[2], span=self.span(c)), c[0], c[2])
 
-    def compare(self, c: list[Any]) -> ast.Compare:
+    def compare(self, c: list[Any]) -> Any:
         ops = tuple(str(op) for op in c[1::2])
-        return ast.Compare(tuple(c[0::2]), cast(Any, ops), span=self.span(c))
+        return self.deep(ast.Compare(tuple(c[0::2]), cast(Any, ops), span=self.span(c)), *c[0::2])
 
-    def in_set(self, c: list[Any]) -> ast.In:
+    def in_set(self, c: list[Any]) -> Any:
         items = tuple(child for child in c[3:] if not isinstance(child, Token))
-        return ast.In(c[0], items, False, span=self.span(c))
+        return self.deep(ast.In(c[0], items, False, span=self.span(c)), c[0], *items)
 
-    def in_range(self, c: list[Any]) -> ast.In:
-        return ast.In(c[0], (c[2], c[4]), True, span=self.span(c))
+    def in_range(self, c: list[Any]) -> Any:
+        return self.deep(ast.In(c[0], (c[2], c[4]), True, span=self.span(c)), c[0], c[2], c[4])
 
-    def matches(self, c: list[Any]) -> ast.Matches:
-        return ast.Matches(c[0], decode(c[-1]), len(c) == 4, span=self.span(c))
+    def matches(self, c: list[Any]) -> Any:
+        return self.deep(ast.Matches(c[0], decode(c[-1]), len(c) == 4, span=self.span(c)), c[0])
 
-    def if_(self, c: list[Any]) -> ast.If:
-        return ast.If(c[1], c[3], c[5], span=self.span(c))
+    def if_(self, c: list[Any]) -> Any:
+        return self.deep(ast.If(c[1], c[3], c[5], span=self.span(c)), c[1], c[3], c[5])
 
     def fired(self, c: list[Any]) -> ast.Fired:
         return ast.Fired(str(c[2]), span=self.span(c))
 
-    def choice(self, c: list[Any]) -> ast.Choice:
+    def choice(self, c: list[Any]) -> Any:
         labels = tuple(decode(token) for token in _of(c, "STRING"))
         values = tuple(child for child in c if not isinstance(child, Token))
-        return ast.Choice(cast(Any, str(c[0])), labels, values, span=self.span(c))
+        return self.deep(ast.Choice(cast(Any, str(c[0])), labels, values, span=self.span(c)), *values)
 
-    def call(self, c: list[Any]) -> ast.Call:
-        return ast.Call(str(c[0]), tuple(x for x in c[1:] if not isinstance(x, Token)), span=self.span(c))
+    def call(self, c: list[Any]) -> Any:
+        arguments = tuple(child for child in c if not isinstance(child, Token))
+        return self.deep(ast.Call(str(c[0]), arguments, span=self.span(c)), *arguments)
 
-    def aggregate(self, c: list[Any]) -> ast.Aggregate:
+    def aggregate(self, c: list[Any]) -> Any:
         domain, metric, raw = c[4].value
         where = c[6] if len(c) > 6 else None
-        return ast.Aggregate(str(c[0]), c[2], domain, metric, where, raw, span=self.span(c))
+        node = ast.Aggregate(str(c[0]), c[2], domain, metric, where, raw, span=self.span(c))
+        return self.deep(node, c[2], where)
 
     def domain(self, c: list[Any]) -> Item:
         raw = len(c) == 2 and c[1].type == "STRING"
@@ -248,7 +252,7 @@ class Builder:
             bool(_of(c, "HEURISTIC")),
             span=self.span(c[: c.index(see)] if stray else c),
         )
-        items = [Item("param", node, node.span)]
+        items = [Item("param", node, cast(Place, node.span))]
         return [*items, see] if stray and see is not None else items
 
     def let(self, c: list[Any]) -> Item:
@@ -326,4 +330,4 @@ class Builder:
             str(units[0]) if units else "",
             span=self.span(c),
         )
-        return Item("source", node, node.span)
+        return Item("source", node, cast(Place, node.span))

@@ -7,10 +7,10 @@ import math
 from collections import defaultdict
 from typing import Any, cast
 
-from lark import Token
-
 from profrx.language import ast
 from profrx.language.build import Builder, Item
+from profrx.language.diagnostics import Place
+from profrx.language.lr import Token
 from profrx.language.text import decode
 
 SHARED = {"title", "version", "scope", "see", "collect", "test"}
@@ -106,10 +106,8 @@ class DeclarationBuilder(Builder):
         return Item("context", (str(c[0]), ast.Text(value, span=self.span(c[2:]))), self.span(c))
 
     def given_report(self, c: list[Any]) -> Item:
-        return Item("report", decode(c[1]), self.span(c))
-
-    def given_kernel(self, c: list[Any]) -> Item:
-        return Item("kernel", decode(c[1]), self.span(c))
+        kernel = decode(c[3]) if len(c) > 3 else ""
+        return Item("report", (decode(c[1]), kernel), self.span(c))
 
     def given(self, c: list[Any]) -> list[Item]:
         return [child for child in c if isinstance(child, Item)]
@@ -141,7 +139,10 @@ class DeclarationBuilder(Builder):
             get.get("value"),
             span=self.span(c),
         )
-        return [Item("expect", expect, expect.span), *([items["count"]] if "count" in items else [])]
+        return [
+            Item("expect", expect, cast(Place, expect.span)),
+            *([items["count"]] if "count" in items else []),
+        ]
 
     def test(self, c: list[Any]) -> Item:
         parts: dict[str, list[Any]] = defaultdict(list)
@@ -154,13 +155,14 @@ class DeclarationBuilder(Builder):
             self.report(
                 "test-expectation", f"test {c[1]} {what}; every test states exactly one expectation", span
             )
+        report, kernel = next(iter(parts["report"]), ("", ""))
         node = ast.Test(
             decode(c[1]),
             tuple(parts["given"]),
             parts["expect"][0] if parts["expect"] else ast.Expect("fired"),
             tuple(parts["context"]),
-            "".join(parts["report"][:1]),
-            "".join(parts["kernel"][:1]),
+            report,
+            kernel,
             next(iter(parts["count"]), None),
             span=span,
         )

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 from profrx.language.ast import NOWHERE, Span
 
@@ -33,13 +33,41 @@ class Lines:
 
     def span(self, start: int, end: int) -> Span:
         """The span of ``text[start:end]``."""
-        return Span(self.file, *self.place(start), *self.place(end))
+        return Place(self, start, end)
 
     def line(self, number: int) -> str:
         """The text of a line, without its end."""
         start = self.starts[number - 1]
         end = self.starts[number] - 1 if number < len(self.starts) else len(self.text)
         return self.text[start:end].rstrip("\r")
+
+
+class Place(Span):
+    """A span known by its offsets; lines and columns are counted when somebody asks, which is seldom."""
+
+    def __init__(self, lines: Lines, start: int, end: int) -> None:
+        self.__dict__["at"] = (lines, start, end)
+
+    def __getattr__(self, name: str) -> Any:
+        """Count all five fields of a span at once, the first time one is read."""
+        if name not in _FIELDS:
+            raise AttributeError(name)
+        lines, start, end = self.__dict__["at"]
+        (line, column), (end_line, end_column) = lines.place(start), lines.place(end)
+        self.__dict__.update(zip(_FIELDS, (lines.file, line, column, end_line, end_column), strict=True))
+        return self.__dict__[name]
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to any span of the same place."""
+        if not isinstance(other, Span):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in _FIELDS))
+
+
+_FIELDS = ("file", "line", "column", "end_line", "end_column")
 
 
 @dataclass(frozen=True)

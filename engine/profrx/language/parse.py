@@ -1,22 +1,21 @@
-"""`parse`: the text of a rule file in, its syntax tree and what is wrong with it out."""
+"""`parse`: the text of a rule file in, its syntax tree and what is wrong with it out.
+
+A mistake costs the statement it stands in: parsing goes on at the next statement, and at the next declaration, so
+that one run shows all mistakes. A declaration with a mistake is left out of the tree.
+"""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
-from typing import Any, cast
-
-from lark import Lark
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
+from typing import cast
 
 from profrx.language import ast
 from profrx.language.build_blocks import DeclarationBuilder
 from profrx.language.diagnostics import Diagnostic, Lines
-from profrx.language.scan import MAX_DECLARATION, MAX_FILE, Chunk, split
-
-GRAMMAR = Path(__file__).with_name("grammar.lark")
+from profrx.language.lr import Driver, Unexpected
+from profrx.language.recover import next_statement
+from profrx.language.scan import MAX_DECLARATION, MAX_ERRORS, MAX_FILE, MAX_TOKENS, Chunk, split
+from profrx.language.syntax_errors import explain
 
 
 class RuleSyntaxError(ValueError):
@@ -35,27 +34,6 @@ class Parsed:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-class _Local(threading.local):
-    """One parser a thread: lark binds the callbacks to one builder."""
-
-    def __init__(self) -> None:
-        self.builder = DeclarationBuilder(Lines("", ""))
-        self.lark = Lark(
-            GRAMMAR.read_text("utf-8"),
-            parser="lalr",
-            lexer="contextual",
-            start=["declaration", "expr"],
-            keep_all_tokens=True,
-            maybe_placeholders=False,
-            transformer=cast(Any, self.builder),
-        )
-
-
-@cache
-def _local() -> _Local:
-    return _Local()
-
-
 def parse(text: str, file: str = "<text>") -> ast.File:
     """Return the syntax tree of `text`.
 
@@ -63,80 +41,93 @@ def parse(text: str, file: str = "<text>") -> ast.File:
         RuleSyntaxError: with every mistake found; `read` gives what is whole beside the mistakes.
     """
     parsed = read(text, file)
-    errors = tuple(d for d in parsed.diagnostics if d.severity == "error")
-    if errors:
-        raise RuleSyntaxError(errors)
+    if parsed.diagnostics:
+        raise RuleSyntaxError(parsed.diagnostics)
     return parsed.file
 
 
-def parse_expr(text: str, file: str = "<text>") -> ast.Expr:
-    """Return the tree of one expression, for the command line and tests."""
-    local = _local()
+def parse_expr(text: str, file: str = "<expression>") -> ast.Expr:
+    """Return the tree of one expression, for the command line and tests.
+
+    Raises:
+        RuleSyntaxError: it is none.
+    """
     lines = Lines(text, file)
-    local.builder.map, local.builder.offset, local.builder.problems = lines, 0, []
+    builder = DeclarationBuilder(lines)
+    if len(text) > MAX_DECLARATION:
+        raise RuleSyntaxError((_too_large(lines, Chunk(0, len(text)), "this expression"),))
     try:
-        return cast(ast.Expr, local.lark.parse(text, start="expr"))
-    except UnexpectedInput as error:
-        raise RuleSyntaxError((_explain(error, lines, 0),)) from None
+        expr = cast(ast.Expr, Driver(builder).parse(text, 0, len(text), "expr"))
+    except Unexpected as stop:
+        raise RuleSyntaxError((explain(stop, lines),)) from None
+    if builder.problems:
+        raise RuleSyntaxError(tuple(builder.problems))
+    return expr
 
 
 def read(text: str, file: str = "<text>") -> Parsed:
     """Return every declaration of `text` that is whole, and a diagnostic for each mistake."""
     if len(text) > MAX_FILE:
         message = f"the file has {len(text)} characters; at most {MAX_FILE} are read"
-        return Parsed(ast.File(()), (Diagnostic("file-too-large", message, ast.Span(file, 1, 1, 1, 1)),))
+        place = ast.Span(file, 1, 1, 1, 1)
+        return Parsed(
+            ast.File(()), (Diagnostic("file-too-large", message, place, hint="split it into several files"),)
+        )
     lines = Lines(text, file)
     chunks, problems = split(lines)
+    builder = DeclarationBuilder(lines)
+    driver = Driver(builder)
     declarations: list[ast.Declaration] = []
     for chunk in chunks:
-        declaration, found = _declaration(lines, chunk)
+        declaration, found = _declaration(lines, chunk, builder, driver)
         problems += found
-        if declaration is not None and not any(d.severity == "error" for d in found):
+        if declaration is not None and not found:
             declarations.append(declaration)
+        if driver.tokens > MAX_TOKENS or len(problems) > MAX_ERRORS:
+            problems.append(_give_up(lines, chunk, driver.tokens))
+            break
     return Parsed(ast.File(tuple(declarations), span=lines.span(0, len(text))), tuple(problems))
 
 
-def _declaration(lines: Lines, chunk: Chunk) -> tuple[ast.Declaration | None, list[Diagnostic]]:
-    head = " ".join(lines.text[chunk.start : chunk.start + 200].split(None, 2)[:2]).rstrip("{")
+def _give_up(lines: Lines, chunk: Chunk, tokens: int) -> Diagnostic:
+    place = lines.span(chunk.start, chunk.start)
+    if tokens > MAX_TOKENS:
+        message = f"the file has more than {MAX_TOKENS} words and signs; the rest is not read"
+        return Diagnostic("file-too-large", message, place, hint="split it into several files")
+    return Diagnostic("too-many-errors", f"more than {MAX_ERRORS} mistakes; the rest is not read", place)
+
+
+def _too_large(lines: Lines, chunk: Chunk, what: str) -> Diagnostic:
+    message = f"{what} has {chunk.end - chunk.start} characters; at most {MAX_DECLARATION} are read"
+    return Diagnostic("declaration-too-large", message, lines.span(chunk.start, chunk.start + 1))
+
+
+def _declaration(
+    lines: Lines, chunk: Chunk, builder: DeclarationBuilder, driver: Driver
+) -> tuple[ast.Declaration | None, list[Diagnostic]]:
+    """One declaration, with as many of its mistakes as can be told apart."""
+    text = lines.text
+    subject = " ".join(text[chunk.start : chunk.start + 200].split(None, 2)[:2]).rstrip("{")
     if chunk.end - chunk.start > MAX_DECLARATION:
-        message = (
-            f"this declaration has {chunk.end - chunk.start} characters; at most {MAX_DECLARATION} are read"
-        )
-        span = lines.span(chunk.start, chunk.start + len(head))
-        return None, [Diagnostic("declaration-too-large", message, span, subject=head)]
-    local = _local()
-    builder = local.builder
-    builder.map, builder.offset, builder.problems = lines, chunk.start, []
+        return None, [replace(_too_large(lines, chunk, "this declaration"), subject=subject)]
+    builder.problems = []
+    builder.depths.clear()
+    syntax: list[Diagnostic] = []
+    node: ast.Declaration | None = None
     try:
-        node = cast(
-            ast.Declaration, local.lark.parse(lines.text[chunk.start : chunk.end], start="declaration")
-        )
-    except UnexpectedInput as error:
-        return None, [replace(_explain(error, lines, chunk.start), subject=head)]
-    except VisitError as error:
-        raise error.orig_exc from None
-    return node, [replace(problem, subject=head) for problem in builder.problems]
-
-
-def _explain(error: UnexpectedInput, lines: Lines, offset: int) -> Diagnostic:
-    """The first mistake of a chunk."""
-    at = (error.pos_in_stream or 0) + offset
-    expected: tuple[str, ...] = ()
-    if isinstance(error, UnexpectedToken):
-        expected = tuple(sorted(error.expected or ()))
-        token = error.token
-        shown = str(token)
-        if token.type == "$END":
-            at = offset + (getattr(token, "end_pos", None) or 0)
-            return Diagnostic(
-                "unexpected-end", "the declaration ends too early", lines.span(at, at), expected=expected
-            )
-        span = lines.span(at, at + len(shown))
-        return Diagnostic("syntax", f"unexpected {shown[:40]!r}", span, expected=expected)
-    if isinstance(error, UnexpectedCharacters):
-        expected = tuple(sorted(error.allowed or ()))
-        return Diagnostic(
-            "syntax", f"unexpected {lines.text[at : at + 1]!r}", lines.span(at, at + 1), expected=expected
-        )
-    assert isinstance(error, UnexpectedEOF)
-    return Diagnostic("unexpected-end", "the declaration ends too early", lines.span(at, at))
+        node = driver.parse(text, chunk.start, chunk.end, "declaration")
+    except Unexpected as first:
+        stop: Unexpected | None = first
+        while stop is not None:
+            syntax.append(explain(stop, lines))
+            again = next_statement(stop, lines, chunk, driver) if len(syntax) < MAX_ERRORS else None
+            stop = None
+            if again is not None:
+                try:
+                    driver.resume(text, again.at, chunk.end, again.states, again.values)
+                except Unexpected as following:
+                    stop = following
+    problems = builder.problems
+    if syntax:
+        problems = syntax + [problem for problem in problems if problem.code != "missing-statement"]
+    return node, [replace(problem, subject=problem.subject or subject) for problem in problems]

@@ -16,8 +16,12 @@ MAX_DECLARATIONS = 4000
 """Declarations in one rule file."""
 MAX_DECLARATION = 64 << 10
 """Characters of one declaration."""
-MAX_DEPTH = 48
+MAX_DEPTH = 100
 """Nested brackets or operators in one expression."""
+MAX_TOKENS = 200_000
+"""Words, numbers, strings and signs in one rule file."""
+MAX_ERRORS = 100
+"""Mistakes reported in one rule file."""
 MAX_STRING = 8 << 10
 """Characters of one string."""
 MAX_PATTERN = 256
@@ -88,6 +92,3 @@ def split(lines: Lines) -> tuple[list[Chunk], list[Diagnostic]]:
         starts.insert(0, first)
     chunks = [Chunk(a, b) for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
     return chunks, problems
-
-
-__all__ = ["KEYWORDS", "MAX_DECLARATION", "MAX_DECLARATIONS", "MAX_DEPTH", "MAX_FILE", "Chunk", "split"]

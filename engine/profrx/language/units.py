@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeVar
 
 from profrx.language.diagnostics import did_you_mean
@@ -61,10 +61,14 @@ NONE = Dimension()
 class UnitError(ValueError):
     """Raised for a unit that nobody defined; `hint` names near ones."""
 
-    def __init__(self, unit: str) -> None:
-        self.unit = unit
-        self.hint = did_you_mean(unit, UNITS)
-        super().__init__(f"unknown unit {unit!r}" + (f" ({self.hint})" if self.hint else ""))
+    def __init__(self, name: str) -> None:
+        self.unit = name
+        super().__init__(f"unknown unit {name!r}")
+
+    @property
+    def hint(self) -> str:
+        """The nearest units."""
+        return did_you_mean(self.unit, UNITS)
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,15 @@ def unit(name: str) -> Unit:
         raise UnitError(name)
     a, b = UNITS[top], UNITS[bottom]
     return Unit(name, a.dimension / b.dimension, a.scale / b.scale)
+
+
+@lru_cache(maxsize=1024)
+def is_unit(name: str) -> bool:
+    """Whether `unit` knows it."""
+    try:
+        return bool(name) and unit(name) is not None
+    except UnitError:
+        return False
 
 
 def convert(value: Number, source: str, target: str) -> Number:

@@ -1,0 +1,133 @@
+"""From a stopped parser to a sentence: what stood there, what could have, what the author probably meant."""
+
+from __future__ import annotations
+
+from profrx.language import ast
+from profrx.language.diagnostics import Diagnostic, Lines, did_you_mean
+from profrx.language.lr import Unexpected
+from profrx.language.recover import statement_words, swallowed
+from profrx.language.tables import tables
+from profrx.language.units import UNITS
+
+_SHOWN = {
+    "STRING": "a string",
+    "NUMBER": "a number",
+    "QUANTITY": "a number",
+    "NAME": "a name",
+    "ID": "an id",
+    "WORD": "a version",
+    "UNIT": "a unit",
+    "COMPARE": "a comparison",
+    "$END": "the end",
+}
+_FOREIGN = {
+    "=": "`==` compares; `=` gives a value to a param, let or test input",
+    "!": "write `not`",
+    "&": "write `and`",
+    "|": "write `or`",
+    ";": "statements need no semicolon",
+    "'": "strings are written in double quotes",
+    "`": "strings are written in double quotes",
+    "^": "powers are written as products",
+    "[": "lists are written in braces: { a, b }",
+    "]": "lists are written in braces: { a, b }",
+    "$": "parameters and metrics are written by their bare name",
+    "%": "`%` is a unit: it follows a number",
+}
+
+
+def explain(stop: Unexpected, lines: Lines) -> Diagnostic:
+    """The diagnostic for the place where the parser stopped."""
+    found = stop.found
+    place = lines.span(found.start, max(found.end, found.start + (found.type != "$END")))
+    if stop.deep:
+        return Diagnostic(
+            "too-deep", "brackets are nested too deeply here", place, hint="name the parts with `let`"
+        )
+    expected = _expected(stop.expected)
+    word = swallowed(stop, lines)
+    if word is not None and found.type != "$END":
+        message = f"the expression before `{word}` is not complete"
+        return Diagnostic("syntax", message, lines.span(word.start, word.end), expected=("a value",))
+    if found.type == "$END":
+        unclosed = next((v for v in reversed(stop.values) if v == "{"), None)
+        if unclosed is not None:
+            message = "this `{` is never closed"
+            return Diagnostic(
+                "unexpected-end", message, lines.span(unclosed.start, unclosed.end), expected=expected
+            )
+        end = len(lines.text[: found.start].rstrip())
+        return Diagnostic(
+            "unexpected-end", "the declaration stops here", lines.span(end, end + 1), expected=expected
+        )
+    last = stop.values[-1] if stop.values else None
+    text = _word_at(lines.text, found.start) or str(found)
+    if (
+        isinstance(last, ast.Quantity)
+        and not last.unit
+        and text[:1].isalpha()
+        and _adjacent(last, found.start, lines)
+    ):
+        place = lines.span(found.start, found.start + len(text))
+        hint = did_you_mean(text, UNITS) or "docs/language.md lists the units"
+        return Diagnostic("unknown-unit", f"`{text}` is not a unit", place, hint=hint)
+    if "UNIT" in stop.expected and len(stop.expected) == 1:
+        place = lines.span(found.start, found.start + len(text))
+        hint = did_you_mean(text, UNITS) or "docs/language.md lists the units"
+        return Diagnostic("unknown-unit", f"`{text}` is not a unit", place, hint=hint)
+    if found == '"':
+        hint = 'close it with " on the same line, or use """ for several lines'
+        return Diagnostic("unclosed-string", "this string is not closed", place, hint=hint)
+    words = {w for w, terminal in tables().keywords.items() if terminal in stop.expected}
+    hint = _FOREIGN.get(found[:1], "") if found.type in ("?", "EQUAL", "UNIT") else ""
+    if text[:1].isalpha():
+        place = lines.span(found.start, found.start + len(text))
+        hint = did_you_mean(text, words)
+        if not hint and text in statement_words():
+            hint = f"`{text}` begins a statement; what stands before it is not complete"
+    return Diagnostic("syntax", f"unexpected `{text[:40]}`", place, hint=hint, expected=expected)
+
+
+def _adjacent(number: ast.Quantity, at: int, lines: Lines) -> bool:
+    return not lines.text[number.span.at[2] : at].strip(" \t")  # type: ignore[attr-defined]
+
+
+def _word_at(text: str, at: int) -> str:
+    end = at
+    while end < len(text) and end - at < 60 and (text[end].isalnum() or text[end] in "_.-/"):
+        end += 1
+    return text[at:end].rstrip(".-/")
+
+
+def _expected(terminals: tuple[str, ...]) -> tuple[str, ...]:
+    """Terminals as an author reads them; a whole class by its name."""
+    names = set(terminals)
+    shown: list[str] = []
+    if names >= {"TITLE", "WHEN", "BECAUSE"}:
+        shown.append("a statement")
+        names -= {tables().keywords[word] for word in statement_words()}
+    if names >= {"NAME", "NUMBER", "LPAR"}:
+        shown.append("a value")
+        names -= {
+            "NAME",
+            "NUMBER",
+            "QUANTITY",
+            "LPAR",
+            "STRING",
+            "TRUE",
+            "FALSE",
+            "RAW",
+            "FIRED",
+            "LEAST",
+            "GREATEST",
+        }
+        names -= {"MINUS", "NOT", "IF"}
+    if names >= {"PLUS", "STAR"}:
+        shown.append("an operator")
+        names -= {"PLUS", "MINUS", "STAR", "SLASH", "DEFAULT", "COMPARE", "AND", "OR", "IN", "MATCHES"}
+    literal = {terminal: text for text, terminal in (tables().keywords | tables().operators).items()}
+    for name in sorted(names):
+        text = _SHOWN.get(name) or f"`{literal.get(name, name)}`"
+        if text not in shown:
+            shown.append(text)
+    return tuple(shown)
