@@ -120,6 +120,8 @@ class Finding(Model):
     references: list[Link] = Field(default_factory=list)
     explains: list[str] = Field(default_factory=list)
     """Rules whose findings this one stands behind (suppressed symptoms), with the reason in `because`."""
+    same_cause_as: str | None = None
+    """Rule of the better-ranked finding with the same cause on the same subject: this one adds no saving to it."""
     vendor: dict[str, Any] | None = None
 
 
