@@ -99,7 +99,7 @@ class Driver:
         """
         actions = self.tables.actions
         final = self.tables.ends[symbol]
-        scan, reduce = self.scan, self.reduce
+        scan, reduce, lone, chains = self.scan, self.reduce, self.tables.lone, self.tables.chains
         while True:
             type_, start, at = scan(text, at, end, states[-1])
             self.tokens += 1
@@ -111,7 +111,11 @@ class Driver:
                     )
                 if action >= 0:
                     break
-                reduce(~action, states, values)
+                if ~action in lone:
+                    key = (states[-2], states[-1], type_)
+                    states[-1] = chains.get(key) or self.chain(*key)
+                else:
+                    reduce(~action, states, values)
                 if states[-1] == final and type_ == "$END":
                     return values[-1]
             if len(states) > MAX_STACK:
@@ -119,13 +123,18 @@ class Driver:
             states.append(action)
             values.append(token(type_, text[start:at], start))
 
+    def chain(self, below: int, state: int, terminal: str) -> int:
+        """Follow reductions that rename one node (a product that is just a number, a sum that is just a product…)."""
+        key = (below, state, terminal)
+        while (action := self.tables.actions[state].get(terminal)) is not None and ~action in self.tables.lone:
+            state = self.tables.gotos[below][self.tables.productions[~action].origin]
+        self.tables.chains[key] = state
+        return state
+
     def reduce(self, number: int, states: list[int], values: list[Any]) -> None:
         """Replace the right side of a production on the stacks by its left side."""
         production = self.tables.productions[number]
         size = production.size
-        if production.single and size == 1:
-            states[-1] = self.tables.gotos[states[-2]][production.origin]
-            return
         children: list[Any] = []
         if size:
             children = values[-size:]

@@ -50,6 +50,8 @@ class Tables:
         keywords: word -> terminal.
         operators: punctuation -> terminal.
         words: per state, the word terminal that it accepts, or nothing.
+        lone: numbers of productions that give one child another name.
+        chains: memory of `Driver.chain`; as many entries as the grammar has such places.
     """
 
     actions: tuple[dict[str, int], ...]
@@ -60,6 +62,8 @@ class Tables:
     keywords: dict[str, str]
     operators: dict[str, str]
     words: tuple[str, ...]
+    lone: frozenset[int]
+    chains: dict[tuple[int, int, str], int]
 
 
 @cache
@@ -78,6 +82,8 @@ def tables() -> Tables:
         stored["keywords"],
         stored["operators"],
         words,
+        frozenset(number for number, production in enumerate(productions) if production.single and production.size == 1),
+        {},
     )
 
 
