@@ -138,6 +138,14 @@ class Evaluator:
 
         return value.take(owners(self.inside.owner))
 
+    def let(self, name: str) -> ast.Let | None:
+        """Return the let of this name in sight."""
+        return self._lets.get(name)
+
+    def param(self, name: str) -> ast.Param | None:
+        """Return the param of this name in sight: the declaration's own, else the pack's."""
+        return self._own.get(name) or (self.params.shared.get(name) if self.params else None)
+
     def declares(self, name: str) -> bool:
         """Whether a name is a let or param in sight (here or around)."""
         if name in self._lets or name in self._own:
@@ -152,7 +160,7 @@ class Evaluator:
         if self.params is None:
             return None
         owner = self.owner.name if self.owner else ""
-        param = self._own.get(name) or self.params.shared.get(name)
+        param = self.param(name)
         return None if param is None else self.params.value(owner, param, self.metrics.frame)
 
     def _metric(self, name: str) -> Value:

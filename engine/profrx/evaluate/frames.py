@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from profrx.evaluate.arch import arch_number
 from profrx.evaluate.frame import SUBJECTS, Frame, Link, Members, TableSupply
+from profrx.evaluate.patterns import glob_to_regex
 from profrx_parsers import columns
 from profrx_parsers.registry import readers
 
@@ -406,3 +407,43 @@ def _report_frame(frames: Frames, report: Report, timeline: pa.Table | None, pos
         if frame.scope != "report":
             link(whole, frame, np.zeros(frame.rows, dtype=np.int64))
     frames.scopes["report"] = whole
+
+
+def only_kernel(frames: Frames, glob: str) -> Frames:
+    """Return the frames of the launches whose kernel matches a glob (full or short name), grouped anew.
+
+    Scopes that only a timeline knows are left out: their values cannot be cut to some kernels.
+    """
+    pattern = glob_to_regex(glob)
+    kept = Frames(frames.tool)
+    launch = frames.get("launch")
+    if launch is not None:
+        hits = [
+            pc.fill_null(pc.match_substring_regex(launch.column(name), pattern), False)
+            for name in ("kernel", "kernel_short")
+        ]
+        rows = np.flatnonzero(pc.or_(*hits).to_numpy(zero_copy_only=False))
+        part = launch.take(rows)
+        part.wider = {}
+        if rows.size:
+            kept.scopes["launch"] = part
+        for scope, link_ in launch.wider.items():
+            used, owner = np.unique(link_.owner[rows], return_inverse=True)
+            group = link_.frame.take(used)
+            group.members, group.wider = {}, {}
+            if scope == "report":
+                group.subjects = _reweighed(group.subjects, part)
+            if used.size:
+                link(group, part, owner)
+                kept.scopes[scope] = group
+        report = kept.get("report")
+        for scope, frame in kept.scopes.items():
+            if report is not None and scope not in ("launch", "report"):
+                link(report, frame, np.zeros(frame.rows, dtype=np.int64))
+    return kept
+
+
+def _reweighed(subjects: pa.Table, launch: Frame) -> pa.Table:
+    known = launch.weights[~np.isnan(launch.weights)]
+    weight = pa.array([float(known.sum()) if known.size else None], pa.float64())
+    return subjects.set_column(subjects.column_names.index("weight_ns"), SUBJECTS.field("weight_ns"), weight)

@@ -229,6 +229,10 @@ class Metrics:
                 column = more if column is None else operators.default(column, more)
         return column, self.frame.supply.unit(name)
 
+    def stored(self, tool: str, name: str) -> Any | None:
+        """Return a source's column as the report stores it: no unit conversion, NaN kept."""
+        return self.frame.source(tool, name) if tool in COMMON_SOURCES else self._raw(name)[0]
+
     def _one_arch(self) -> float | None:
         arch = pc.unique(self.frame.column("arch")).to_pylist()
         return arch[0] if len(arch) == 1 else None

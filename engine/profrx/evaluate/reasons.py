@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from profrx.evaluate import operators, walk
-from profrx.evaluate.metrics import COMMON_SOURCES, Metrics, Reason, bounds
+from profrx.evaluate.metrics import Metrics, Reason, bounds
 from profrx.evaluate.program import metric_named
 from profrx.evaluate.quantity import from_base
+from profrx.evaluate.showing import text_of
 
 if TYPE_CHECKING:
     from profrx.language import ast
@@ -42,11 +43,7 @@ def why(metrics: Metrics, metric: ast.Metric, row: int) -> Reason:
             continue
         for name in source.names:
             tried.append(name)
-            column = (
-                metrics.frame.source(source.tool, name)
-                if source.tool in COMMON_SOURCES
-                else metrics.frame.raw(name)
-            )
+            column = metrics.stored(source.tool, name)
             value = None if column is None else column[row].as_py()
             if isinstance(value, float) and not np.isfinite(value):
                 kinds.append(Reason("nan", f"{name} is stored as NaN"))
@@ -100,3 +97,26 @@ def _is_zero(metrics: Metrics, expr: ast.Expr, row: int) -> bool:
     if not isinstance(value, pa.Scalar):
         value = operators.spread(value, metrics.frame.rows)[row]
     return bool(value.is_valid and value.as_py() == 0)
+
+
+def origin(metrics: Metrics, metric: ast.Metric, row: int) -> tuple[str, str]:
+    """Return provenance and source of a metric's value on a row: ``("exact", vendor name)`` or a formula."""
+    if metric.name in metrics.given:
+        return "exact", "given"
+    if metric.scope != metrics.frame.scope and metric.scope in metrics.frame.wider:
+        link = metrics.frame.wider[metric.scope]
+        return origin(metrics.related(link.frame), metric, int(link.owner[row]))
+    for source in metrics.sources(metric):
+        mask = metrics.holds(source)
+        if mask is not None and not mask[row].as_py():
+            continue
+        if source.formula is not None:
+            value = operators.spread(metrics.evaluate(source.formula), metrics.frame.rows)
+            if value[row].is_valid:
+                return "derived", text_of(source.formula)
+            continue
+        for name in source.names:
+            column = metrics.stored(source.tool, name)
+            if column is not None and column[row].is_valid:
+                return "exact", name
+    return "exact", ""

@@ -1,0 +1,140 @@
+"""What could not be judged in one report: unknown rules with what is missing, blocked rules with the guard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profrx.evaluate import collect, evidence, operators, trace
+from profrx.evaluate.findings import closer_evaluator, look_closer, lookup
+from profrx.evaluate.outcomes import BLOCKED, UNKNOWN, guard_mask
+from profrx.evaluate.template import render
+from profrx.language import ast
+from profrx.report.model import Blocked, Unknown
+
+if TYPE_CHECKING:
+    from profrx.evaluate.outcomes import Outcomes
+    from profrx_parsers.report import Report
+
+PATTERNS = 8
+"""Distinct patterns of missing metrics that are looked into per rule."""
+
+
+def unknown(outcomes: Outcomes, report: int, source: Report) -> list[Unknown]:
+    """Return the rules that are unknown for some subjects of a report, and what would tell."""
+    found = []
+    for name, codes in outcomes.codes.items():
+        rule = outcomes.program.pack.rules[name]
+        frame = outcomes.frames.scopes[rule.scope]
+        rows = np.flatnonzero((codes == UNKNOWN) & (frame.column("report").to_numpy() == report))
+        if rows.size:
+            found.append(_unknown(outcomes, rule, rows, source))
+    return found
+
+
+def _unknown(outcomes: Outcomes, rule: ast.Rule, rows: Any, source: Report) -> Unknown:
+    missing: dict[str, None] = {}
+    reasons: dict[str, None] = {}
+    for declaration, part in blame(outcomes, rule, rows):
+        sample = samples(outcomes, declaration, part)
+        if isinstance(declaration, ast.Verdict):
+            evaluator = closer_evaluator(outcomes, declaration, sample)
+            steps = [trace.trace(evaluator, row.when) for row in declaration.rows]
+        else:
+            closer = look_closer(outcomes, declaration, sample)
+            evaluator, steps = closer.evaluator, [closer.step]
+        if declaration is not rule:
+            reasons[f"its parent {declaration.name} is unknown"] = None
+        for at in range(len(sample)):
+            for step in steps:
+                for name in evidence.missing(evaluator, step, at):
+                    missing[name] = None
+                    metric = evaluator.metrics.pack.metrics.get(name)
+                    if metric is not None and metric.kind != "instances":
+                        reason = evaluator.metrics.reason(name, at)
+                        if reason is not None:
+                            reasons[reason.text] = None
+                    else:
+                        reasons[f"not in the report: {name}"] = None
+    pack, tool, present = outcomes.program.pack, outcomes.frames.tool, source.info.options
+    actions = collect.for_metrics(pack, missing, tool, present)
+    return Unknown(
+        rule=rule.name,
+        title=rule.title,
+        missing=list(missing),
+        reasons=list(reasons)[:12],
+        subjects=int(rows.size),
+        collect=actions or collect.options(rule.collect, tool, present),
+    )
+
+
+def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[tuple[ast.Rule | ast.Verdict, Any]]:
+    """Split unknown rows by what is unknown: the rule's own condition, or the nearest unknown ancestors."""
+    pending: list[tuple[ast.Rule | ast.Verdict, Any]] = [(rule, rows)]
+    found: list[tuple[ast.Rule | ast.Verdict, Any]] = []
+    seen: set[str] = set()
+    while pending:
+        declaration, part = pending.pop()
+        if declaration.name in seen or not part.size:
+            continue
+        seen.add(declaration.name)
+        parents = outcomes.program.parents(declaration)
+        own = np.ones(part.size, dtype=bool)
+        if parents and not getattr(declaration, "anyway", False):
+            truths = [outcomes.truth_of(parent, declaration.scope) for parent in parents]
+            rows_all = outcomes.frames.scopes[declaration.scope].rows
+            split = [operators.tristate(operators.spread(t, rows_all), rows_all) for t in truths]
+            own = np.logical_or.reduce([true[part] for true, _ in split])
+            for parent, (_, unsure) in zip(parents, split, strict=True):
+                above = outcomes.program.owners[parent.owner]
+                if not isinstance(above, ast.Guard) and above.scope == declaration.scope:
+                    pending.append((above, part[~own & unsure[part]]))
+        if own.any():
+            found.append((declaration, part[own]))
+    return found
+
+
+def samples(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) -> list[int]:
+    """Return one row per distinct pattern of unknown metrics among `rows`, at most `PATTERNS`."""
+    metrics = outcomes.metrics(declaration.scope)
+    pattern = np.zeros(rows.size, dtype=np.uint64)
+    for bit, name in enumerate(sorted(outcomes.program.metrics_read(declaration))):
+        if metrics.pack.metrics[name].kind == "instances":
+            continue
+        nulls = metrics.column(name).is_null().to_numpy(zero_copy_only=False)[rows]
+        pattern ^= nulls.astype(np.uint64) << np.uint64(bit % 64)
+    _, first = np.unique(pattern, return_index=True)
+    return [int(r) for r in rows[np.sort(first)[:PATTERNS]]]
+
+
+def blocked(outcomes: Outcomes, report: int) -> list[Blocked]:
+    """Return the rules that guards blocked for some subjects of a report, with the guard's reason."""
+    found = []
+    for name, codes in outcomes.codes.items():
+        rule = outcomes.program.pack.rules[name]
+        here = (codes == BLOCKED) & (outcomes.frames.scopes[rule.scope].column("report").to_numpy() == report)
+        if not here.any():
+            continue
+        for guard in outcomes.program.guards_of(name):
+            rows = np.flatnonzero(here & guard_mask(outcomes, guard, rule.scope))
+            if rows.size:
+                found.append(
+                    Blocked(
+                        rule=name,
+                        guard=guard.name,
+                        reason=reason(outcomes, guard, report),
+                        subjects=int(rows.size),
+                    )
+                )
+    return found
+
+
+def reason(outcomes: Outcomes, guard: ast.Guard, report: int) -> str:
+    """Return a guard's sentence, filled in for the first subject of a report that it holds for."""
+    frame = outcomes.frames.scopes[guard.scope]
+    held = outcomes.guards[guard.name] & (frame.column("report").to_numpy() == report)
+    rows = np.flatnonzero(held)
+    if not rows.size:
+        return guard.title
+    return render(guard.because, lookup(closer_evaluator(outcomes, guard, [int(rows[0])]), 0))
