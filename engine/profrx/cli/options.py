@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from profrx_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from profrx.cli.progress import Step
+    from profrx.language.pack import Pack
 
 PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path())
 PATH = click.argument("path", type=click.Path())
@@ -55,3 +61,17 @@ def parse_params(given: tuple[str, ...]) -> dict[str, str]:
             )
         found[name.strip()] = value.strip()
     return found
+
+
+def load_packs(given: tuple[str, ...]) -> Pack:
+    """Return the default pack with the given ones on top. Raises `RuleError` for a pack that cannot be used."""
+    from profrx.language.pack import load_pack
+
+    return load_pack(given)
+
+
+def watched(paths: tuple[str, ...], step: Step) -> Iterator[str]:
+    """Yield the paths and tell `step` about each before it is worked on."""
+    for path in paths:
+        step(path)
+        yield path

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 TOP = 10
 """Findings in the ranked table unless ``--top`` says otherwise."""
 KERNELS = 10
-PATH_KERNELS = 1
+DIGEST = "digest"
+"""Key of `Findings.pack` that holds the digest of all rule files."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,9 @@ class Page:
 
 def pages(findings: Findings, top: int | None = None) -> list[Page]:
     """Return one page per report."""
-    pack = ", ".join(f"{name} {version}".strip() for name, version in findings.pack.items())
+    names = [f"{name} {version}".strip() for name, version in findings.pack.items() if name != DIGEST]
+    digest = findings.pack.get(DIGEST, "")
+    pack = ", ".join(names) + (f" ({digest[:12]})" if digest else "")
     footer = f"profrx {findings.version}" + (f", rules: {pack}" if pack else "")
     return [page(report, top=top, footer=footer) for report in findings.reports]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from profrx.report.model import ReportFindings
     from profrx.summary.values import Columns
@@ -28,7 +28,7 @@ def wanted_metrics() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def complete(
-    found: ReportFindings, report: Report, metrics: Columns | None = None, rows: Sequence[int] | None = None
+    found: ReportFindings, report: Report, metrics: Columns | None = None, rows: Mapping[int, int] | None = None
 ) -> ReportFindings:
     """Fill conditions, kernels, summary and the vendor's view into `found` and return it.
 
@@ -36,13 +36,13 @@ def complete(
         found: verdicts, findings and unknown rules of the report, as far as there are any.
         report: the report itself.
         metrics: the catalogue over a frame of launches; None for a report without launch metrics.
-        rows: row of the frame per launch_id; None when row and launch_id are the same.
+        rows: row of the frame per launch_id, of the launches that count; None = all, in file order.
     """
     from profrx.summary import busy, conditions, kernels, path, roofline, sol, stalls, vendor
     from profrx.summary.values import Values
 
     found.conditions = conditions.conditions(report)
-    groups = kernels.groups(report)
+    groups = kernels.groups(report, rows)
     found.kernels = kernels.rows(groups, found.verdicts)
     if found.base_time_ns is None:
         found.base_time_ns = kernels.total(groups)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from profrx.report.model import KernelRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from profrx.report.model import VerdictOf
     from profrx_parsers.report import Report
@@ -37,12 +37,17 @@ class Group:
     chosen: int
 
 
-def groups(report: Report) -> list[Group]:
-    """Return one group per kernel, the heaviest first; launches without a time count nothing."""
+def groups(report: Report, launches: Container[int] | None = None) -> list[Group]:
+    """Return one group per kernel, the heaviest first; launches without a time count nothing.
+
+    `launches` are the launch_ids that count; None = all.
+    """
     import numpy as np
     import pyarrow.compute as pc
 
     table = report.table("launches")
+    if launches is not None and len(table):
+        table = table.filter([one in launches for one in table.column("launch_id").to_pylist()])
     if not len(table):
         return []
     names = pc.fill_null(pc.coalesce(table.column("kernel"), table.column("kernel_short")), UNNAMED)

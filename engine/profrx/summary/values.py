@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from profrx_parsers.report import Report
 
@@ -29,7 +29,7 @@ class Values:
         rows: row of the frame per launch_id; None = the same number.
     """
 
-    def __init__(self, report: Report, metrics: Columns | None, rows: Sequence[int] | None = None) -> None:
+    def __init__(self, report: Report, metrics: Columns | None, rows: Mapping[int, int] | None = None) -> None:
         self._metrics = metrics
         self._rows = rows
         self._raw = report.extras.get("metric_columns")
@@ -54,7 +54,7 @@ class Values:
             except KeyError:
                 self._columns[name] = None
         column = self._columns[name]
-        row = launch_id if self._rows is None else self._rows[launch_id]
+        row = launch_id if self._rows is None else self._rows.get(launch_id, -1)
         return None if column is None else _cell(column, row)
 
     def raw(self, name: str, launch_id: int) -> float | None:
