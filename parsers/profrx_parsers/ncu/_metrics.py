@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from profrx_parsers.ncu._container import Layout
+    from profrx_parsers.ncu._names import NameSpans
     from profrx_parsers.ncu._results import MetricEntries
     from profrx_parsers.problems import ProblemLog
 
     Ints = NDArray[np.int64]
 
+_ENTRY_FIELDS = (4, 13)
+"""Field numbers of metric entries in a result: what a swallowed entry looks like from inside another."""
 NAME_BYTES = 4096
 """Longest metric name kept; real ones reach about 160 bytes."""
 
@@ -36,12 +38,12 @@ NAME_BYTES = 4096
 class Names:
     """The cumulative name table: id -> code of a distinct name, decoded once."""
 
-    def __init__(self, data: memoryview, layout: Layout, wanted: Collection[str] | None) -> None:
+    def __init__(self, data: memoryview, spans: NameSpans, wanted: Collection[str] | None) -> None:
         self.names: list[str] = []
         codes: dict[str, int] = {}
-        self.code_of_id = np.full(len(layout.name_starts), -1, dtype=np.int32)
-        self.total = len(layout.name_starts)
-        for index, (start, stop) in enumerate(zip(layout.name_starts, layout.name_stops, strict=True)):
+        self.total = len(spans.starts)
+        self.code_of_id = np.full(self.total, -1, dtype=np.int32)
+        for index, (start, stop) in enumerate(zip(spans.starts, spans.stops, strict=True)):
             name = decode_text(data, (start, min(stop, start + NAME_BYTES)))
             if wanted is not None and name not in wanted and plain_name(name) not in wanted:
                 continue
@@ -194,12 +196,13 @@ class NumberColumns(Mapping[str, pa.Array]):
 def decode(data: memoryview, entries: MetricEntries, names: Names, problems: ProblemLog) -> MetricStore:
     """Decode the values of all located entries whose name is wanted."""
     raw = np.frombuffer(data, dtype=np.uint8)
-    start = np.frombuffer(entries.starts, dtype=np.int64) if len(entries.starts) else np.empty(0, np.int64)
-    stop = np.frombuffer(entries.stops, dtype=np.int64) if len(entries.stops) else np.empty(0, np.int64)
-    bounds = np.frombuffer(entries.bounds, dtype=np.int64)
-    rows = len(bounds) - 1
-    launch = np.repeat(np.arange(rows, dtype=np.int64), np.diff(bounds))
+    launch, start, stop = _located(entries)
+    rows = len(entries.bounds) - 1
     ident, at = g.varints(raw, start + 1, stop)
+    swallowing = np.flatnonzero(_unusual(raw, at, stop))
+    if len(swallowing):
+        launch, start, stop = _split(data, launch, start, stop, swallowing, problems)
+        ident, at = g.varints(raw, start + 1, stop)
     whole = (at >= 0) & (stop > start)
     if not whole.all():
         _bad(start[~whole], "has no name", problems)
@@ -217,6 +220,66 @@ def decode(data: memoryview, entries: MetricEntries, names: Names, problems: Pro
     kept = _last_of_each(launch, code, len(names.names), problems)
     return _values(data, raw, rows, names.names, launch[kept], code[kept], start[kept], at[kept], stop[kept],
                    problems)  # fmt: skip
+
+
+def _located(entries: MetricEntries) -> tuple[Ints, Ints, Ints]:
+    """Return launch, start and stop of every entry as arrays."""
+    if not len(entries.starts):
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    counts = np.diff(np.frombuffer(entries.bounds, dtype=np.int64))
+    launch = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    return launch, np.frombuffer(entries.starts, dtype=np.int64), np.frombuffer(entries.stops, dtype=np.int64)
+
+
+def _unusual(raw: NDArray[np.uint8], at: Ints, stop: Ints) -> NDArray[np.bool_]:
+    """Mark entries that hold more than a value, instances and a category: they may have swallowed others."""
+    last = len(raw) - 1
+    has_value = raw[np.clip(at, 0, last)] == 0x12
+    length = raw[np.clip(at + 1, 0, last)]
+    tail = np.where(has_value, at + 2 + length, at)
+    behind = raw[np.clip(tail, 0, last)]
+    usual = (tail == stop) | (behind == 0x1A) | ((behind == 0x20) & (tail + 2 == stop))
+    return ~usual & ~(has_value & (length >= 0x80)) & (at >= 0)
+
+
+def _split(
+    data: memoryview, launch: Ints, start: Ints, stop: Ints, suspects: Ints, problems: ProblemLog
+) -> tuple[Ints, Ints, Ints]:
+    """Give back the entries that others swallowed because their length is damaged."""
+    stop = stop.copy()
+    extra: list[tuple[int, int, int]] = []
+    for i in suspects.tolist():
+        found = list(_fields_until_damage(data, start[i], stop[i]))
+        inner = [v for n, _, v in found if n in _ENTRY_FIELDS and isinstance(v, tuple)]
+        if inner:
+            stop[i] = inner[0][0] - 2
+            extra += [(int(launch[i]), *span) for span in inner]
+        for number in {n for n, _, _ in found if n > 4 and n not in _ENTRY_FIELDS}:
+            problems.add(
+                "warning", "ncu-unknown-field", f"metric entries hold an unknown field {number}",
+                where=f"byte {int(start[i])}",
+            )  # fmt: skip
+    if extra:
+        problems.add(
+            "warning", "ncu-damaged-length", "the length of a metric entry is damaged; those it covered were found",
+            where=f"byte {extra[0][1]}", count=len(extra), advice="copy or collect the report again",
+        )  # fmt: skip
+        more = np.array(extra, dtype=np.int64)
+        launch, start, stop = (
+            np.concatenate([old, new]) for old, new in zip((launch, start, stop), more.T, strict=True)
+        )
+        order = np.lexsort((start, launch))
+        launch, start, stop = launch[order], start[order], stop[order]
+    return launch, start, stop
+
+
+def _fields_until_damage(
+    data: memoryview, start: int, stop: int
+) -> Iterator[tuple[int, int, int | tuple[int, int]]]:
+    try:
+        yield from fields(data, int(start), int(stop))
+    except WireError:
+        return
 
 
 def _last_of_each(launch: Ints, code: Ints, distinct: int, problems: ProblemLog) -> Ints:
@@ -247,7 +310,8 @@ def _values(
     )
     tail = np.where(fits, inner_stop, at)
     behind = raw[np.minimum(tail, len(raw) - 1)]
-    usual = (tail >= stop) | (behind == 0x1A) | (behind == 0x20)
+    category = (behind == 0x20) & (tail + 2 == stop)
+    usual = (tail == stop) | (behind == 0x1A) | category
     odd = np.flatnonzero((has_value & ~fits) | (kind == g.ODD) | ~usual)
     bad = np.zeros(len(launch), dtype=np.bool_)
     for i in odd:

@@ -27,13 +27,17 @@ from profrx_parsers.ncu._container import walk
 from profrx_parsers.ncu._metrics import MetricStore, Names, NumberColumns, decode
 from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
 from profrx_parsers.ncu._units import unit_of
-from profrx_parsers.problems import ProblemLog
+from profrx_parsers.problems import ProblemLog, Severity
 from profrx_parsers.report import Report, ReportInfo, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from profrx_parsers.source import Source
+
+
+_PLAUSIBLE_FIELD = 60
+"""Unknown fields up to here are taken for a later version's, higher ones for damage."""
 
 
 class _UnitsByName(Mapping[str, str]):
@@ -65,7 +69,7 @@ def read(source: Source, wanted: Wanted) -> Report:
     needed = None
     if wanted.metrics is not None:
         needed = wanted.metrics | _launches.STRUCTURAL | _devices.STRUCTURAL | _lines.STRUCTURAL
-    store = decode(data, entries, Names(data, layout, needed), problems)
+    store = decode(data, entries, Names(data, layout.names, needed), problems)
     _check_results(results, problems)
     _doubts.check(store, problems)
     info = _info(source, data, session, results, wanted)
