@@ -19,7 +19,7 @@ _BAD = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"  # lone surrogates, tag characters
 )
 _SPACE = re.compile(r"[ \t\r\n\v\f]+")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$@&!^])")
+_MARKDOWN = re.compile(r"([\\`*_\[\]<#|~$@&])")
 _LINE_START = re.compile(r"^(\s*)([-+=>]|\d+[.)])(?=\s|$)")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _RUNS = re.compile(r"`+")
@@ -47,7 +47,7 @@ def markdown(text: object) -> str:
     r"""Return `text` so that Markdown shows it literally.
 
     >>> markdown("a|b <i> *c*")
-    'a\\|b \\<i\\> \\*c\\*'
+    'a\\|b \\<i> \\*c\\*'
     """
     line = _MARKDOWN.sub(r"\\\1", clean(text))
     line = _LINE_START.sub(lambda m: f"{m[1]}{m[2][:-1]}\\{m[2][-1]}", line)

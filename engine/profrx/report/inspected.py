@@ -8,7 +8,7 @@ from profrx.report import numbers
 from profrx.report.escape import clean
 from profrx.report.grid import grid
 from profrx.report.json import dumps
-from profrx.report.views import option
+from profrx.report.views import option, together
 
 if TYPE_CHECKING:
     from profrx.inspection import Inspection
@@ -39,7 +39,7 @@ def render(found: list[Inspection], format_: str) -> str:
 def _text(one: Inspection) -> str:
     tool = f", {one.tool} {one.tool_version or ''}".rstrip() if one.tool else ""
     lines = [f"{one.source}: {one.title or one.format}{tool}", f"recognised because it {one.why}"]
-    lines += [f"{label}: {value}" for label, value in one.conditions.facts.items()]
+    lines += [f"{label}: {value}" for label, value in one.conditions.facts.items() if label != "Collected"]
     if one.conditions.missing:
         lines.append(f"not recorded: {', '.join(one.conditions.missing)}")
     lines += [f"option {key}: {_value(value)}" for key, value in one.options.items()]
@@ -89,7 +89,7 @@ def _rules(one: Inspection) -> str:
     lines = [f"{len(one.rules_supported)} of {total} rules can be judged"]
     needed: dict[str, list[str]] = {}
     for rule in one.rules_unsupported:
-        needed.setdefault(" ".join(dict.fromkeys(option(c) for c in rule.collect)), []).append(rule.rule)
+        needed.setdefault(together(sorted({option(c) for c in rule.collect})), []).append(rule.rule)
     for how, rules in sorted(needed.items(), key=lambda item: (not item[0], -len(item[1]))):
         named = ", ".join(rules[:8]) + (f" and {len(rules) - 8} more" if len(rules) > 8 else "")
         lines.append(f"  add `{how}` for {named}" if how else f"  no option supplies what these need: {named}")

@@ -47,7 +47,7 @@ def quantity(value: float | str | None, unit: str | None = "") -> str:
     """Return a value with its unit, scaled where the unit has prefixes.
 
     >>> quantity(1500, "ns"), quantity(3.2e12, "B/s"), quantity(45.04, "%"), quantity(None, "ns")
-    ('1.50 us', '3.20 TB/s', '45.0 %', '–')
+    ('1.50 us', '3.20 TB/s', '45.0%', '–')
     """
     if value is None:
         return NOTHING
@@ -57,7 +57,7 @@ def quantity(value: float | str | None, unit: str | None = "") -> str:
         return NOTHING
     unit = unit or ""
     if unit in ("%", "pp"):
-        return f"{percent_digits(value)} {unit}"
+        return f"{percent_digits(value)}{'%' if unit == '%' else ' pp'}"
     if unit in _TO_NS:
         return _scale(value * _TO_NS[unit], _TIMES, "", "ns")
     if unit in _PER_NS:
@@ -95,29 +95,29 @@ def share(value: float | None) -> str:
     """Return a share (0..1) in percent.
 
     >>> share(0.4), share(None), share(1.0), share(0.0001)
-    ('40 %', '–', '100 %', '< 0.1 %')
+    ('40%', '–', '100%', '< 0.1%')
     """
     if value is None or not math.isfinite(value):
         return NOTHING
     percent = value * 100
     if abs(percent) >= 9.95 or abs(percent - round(percent)) < 0.05:
         text = f"{percent:.0f}" if not (0 < abs(percent) < 0.05) else percent_digits(percent)
-        return f"{text} %"
-    return f"{percent_digits(percent)} %"
+        return f"{text}%"
+    return f"{percent_digits(percent)}%"
 
 
 def share_range(low: float, high: float) -> str:
-    """Return a range of shares: ``30 to 45 %``; one number where both ends read the same.
+    """Return a range of shares: ``30 to 45%``; one number where both ends read the same.
 
     >>> share_range(0.3, 0.45), share_range(0.3, 0.301), share_range(0, 0.05)
-    ('30 to 45 %', '30 %', 'up to 5 %')
+    ('30 to 45%', '30%', 'up to 5%')
     """
     first, last = share(low), share(high)
     if first == last:
         return last
     if low <= 0:
         return f"up to {last}"
-    return f"{first.removesuffix(' %')} to {last}"
+    return f"{first.removesuffix('%')} to {last}"
 
 
 def speedup_range(low: float, high: float) -> str:
@@ -127,6 +127,8 @@ def speedup_range(low: float, high: float) -> str:
     ('2.0x to 4.0x', '1.2x', '1.0x or more')
     """
     first = _factor(low)
+    if low <= 0 and high < 0.995:
+        return f"up to {_factor(high)}"
     if high >= 0.995:
         return f"{first} or more"
     last = _factor(high)
@@ -139,7 +141,7 @@ def _factor(saved: float) -> str:
 
 
 def signed_share(value: float | None) -> str:
-    """Return a margin: ``+12 %``."""
+    """Return a margin: ``+12%``."""
     if value is None or not math.isfinite(value):
         return NOTHING
     return ("+" if value >= 0 else "-") + share(abs(value))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profrx.report import numbers
+from profrx.report.verdicts import leading
 from profrx.report.views import Advice, Fix, Gap, advice, gaps
 
 if TYPE_CHECKING:
@@ -113,11 +114,11 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         more_kernels=max(len(kernels) - KERNELS, 0),
         path=tuple(steps),
         path_kernel=report.kernels[0].short if report.kernels else "",
-        sol=_sol(report),
-        stalls=_stalls(report),
+        sol=_narrow(_sol(report), several),
+        stalls=_narrow(_stalls(report), several),
         stall_notes=_stall_notes(report),
         roofline=tuple(report.summary.roofline),
-        roofline_rows=_roofline(report),
+        roofline_rows=_narrow(_roofline(report), several),
         top=best.as_fix() if best else None,
         findings=tuple(listed[:limit]),
         more_findings=max(len(listed) - limit, 0),
@@ -145,6 +146,10 @@ def _lede(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
     first = kernels[0]
     if not first.verdict:
         return ""
+    if len(kernels) > 1:
+        name = first.short.replace("`", "'")
+        said = f"`{name}`, {first.share} of the time, is {first.verdict.lower()}."
+        return f"{said} {first.because}".rstrip()
     return f"{first.verdict}. {first.because}" if first.because else f"{first.verdict}."
 
 
@@ -159,7 +164,7 @@ def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
     """Join kernels with their verdict; launches of one kernel that differ are listed as ``a / b``."""
     words: dict[str, list[str]] = {}
     because: dict[str, str] = {}
-    for one in report.verdicts:
+    for one in leading(report.verdicts):
         title = one.title or one.verdict
         if title not in words.setdefault(one.kernel, []):
             words[one.kernel].append(title)
@@ -176,6 +181,14 @@ def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
         )
         for row in report.kernels
     )
+
+
+def _narrow(grid: Grid | None, several: bool) -> Grid | None:
+    """Leave out the kernel column where there is only one kernel."""
+    if grid is None or several:
+        return grid
+    right = frozenset(i - 1 for i in grid.right)
+    return Grid(grid.header[1:], tuple(row[1:] for row in grid.rows), right=right)
 
 
 def _sol(report: ReportFindings) -> Grid | None:

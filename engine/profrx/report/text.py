@@ -103,6 +103,8 @@ def _verdicts(console: Console, page: Page) -> None:
         _say(console, f"{page.more_kernels} more kernels.", style="dim")
     if page.base_time:
         _say(console, f"Share: of {page.base_time}.", style="dim")
+    if page.path and page.several:
+        _say(console, f"The way there for {page.path_kernel}:")
     for number, (question, answer) in enumerate(page.path, 1):
         _say(console, f"{number}. {question} {answer}")
 

@@ -68,8 +68,10 @@ def chart(points: Sequence[RooflinePoint]) -> str:
             f"{mark} {middle_cut(clean(point.short), 40)} ({point.precision}): "
             f"{numbers.quantity(point.flop_per_s, 'FLOP/s')} at {numbers.quantity(point.intensity, 'FLOP/B')}"
         )
-    first = numbers.quantity(10**y1 / 10**0.15, "FLOP/s")
-    lines = [f"{first if i == 0 else '':>12} |{''.join(cells).rstrip()}" for i, cells in enumerate(field)]
+    first = numbers.quantity(10**y1, "FLOP/s")
+    last = numbers.quantity(10**y0, "FLOP/s")
+    marks = {0: first, HEIGHT - 1: last}
+    lines = [f"{marks.get(i, ''):>12} |{''.join(cells).rstrip()}" for i, cells in enumerate(field)]
     axis = f"{'FLOP/B':>12} +{'-' * WIDTH}"
     ends = f"{'':>12}  {numbers.digits(10**x0):<{WIDTH - 8}}{numbers.digits(10**x1):>8}"
     roofs = f"roofs: {numbers.quantity(slope, 'B/s')} of DRAM, {numbers.quantity(top, 'FLOP/s')}"

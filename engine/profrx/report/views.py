@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 from profrx.report import numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from profrx.report.model import Collect, Evidence, Finding, Link, ReportFindings
 
 LOCATIONS = 5
+GAPS = 3
+OPERATORS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class Fact:
     threshold: str
     margin: str
     source: str
+    limit_name: str = ""
+    """Parameter that the limit comes from."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,7 @@ def advice(finding: Finding) -> Advice:
         rank=finding.rank,
         rule=finding.rule,
         cause=finding.cause,
-        title=finding.title,
+        title=_title(finding),
         severity=finding.severity,
         confidence=finding.confidence,
         subject=subject.short or subject.name or subject.kernel or "",
@@ -135,16 +141,60 @@ def advice(finding: Finding) -> Advice:
     )
 
 
+def _title(finding: Finding) -> str:
+    return f"{finding.title} (same cause as {finding.same_cause_as})" if finding.same_cause_as else finding.title
+
+
 def gaps(report: ReportFindings) -> tuple[Gap, ...]:
-    """Group the rules that could not be judged by what would collect the missing values, most rules first."""
-    found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    """Group what could not be judged by what would collect the missing values, most rules first.
+
+    More than `GAPS` groups of one tool become one, with all its options together: one more run answers them all.
+    """
+    found: dict[tuple[str, ...], tuple[dict[str, None], dict[str, None]]] = {}
+    if report.tool == "ncu" and report.kernels:
+        for part, held, section in _parts(report):
+            if not held:
+                found[(f"ncu --section {section}",)] = ({part: None}, {})
     for one in report.unknown:
-        key = " ".join(dict.fromkeys(option(c) for c in one.collect))
+        key = tuple(sorted({option(c) for c in one.collect}))
         rules, missing = found.setdefault(key, ({}, {}))
         rules[one.title or one.rule] = None
         missing.update(dict.fromkeys(one.missing or one.reasons))
-    listed = [Gap(key, tuple(rules), tuple(missing)) for key, (rules, missing) in found.items()]
+    if sum(bool(key) for key in found) > GAPS:
+        found = _together(found)
+    listed = [Gap(together(key), tuple(rules), tuple(missing)) for key, (rules, missing) in found.items()]
     return tuple(sorted(listed, key=lambda g: (not g.option, -len(g.rules), g.option)))
+
+
+def _together(
+    found: dict[tuple[str, ...], tuple[dict[str, None], dict[str, None]]],
+) -> dict[tuple[str, ...], tuple[dict[str, None], dict[str, None]]]:
+    merged: dict[tuple[str, ...], tuple[dict[str, None], dict[str, None]]] = {}
+    every = tuple(sorted({one for key in found for one in key}))
+    for key, (rules, missing) in sorted(found.items(), key=lambda item: -len(item[1][0])):
+        into = merged.setdefault(every if key else (), ({}, {}))
+        into[0].update(rules)
+        into[1].update(missing)
+    return merged
+
+
+def together(options: Sequence[str]) -> str:
+    """Join options of one tool: ``ncu --section A --section B``; of several tools, with ``and``."""
+    by_tool: dict[str, list[str]] = {}
+    for one in options:
+        tool, _, rest = one.partition(" ")
+        by_tool.setdefault(tool, []).append(rest)
+    return " and ".join(" ".join([tool, *rest]).strip() for tool, rest in by_tool.items())
+
+
+def _parts(report: ReportFindings) -> tuple[tuple[str, bool, str], ...]:
+    """Parts of the page, whether the report holds them, and the section that collects them."""
+    summary = report.summary
+    return (
+        ("Speed of light", bool(summary.sol), "SpeedOfLight"),
+        ("Top stall reasons", bool(summary.stalls), "WarpStateStats"),
+        ("Roofline", any(p.flop_per_s is not None for p in summary.roofline), "SpeedOfLight_RooflineChart"),
+    )
 
 
 def option(collect: Collect) -> str:
@@ -167,15 +217,25 @@ def _launches(launches: list[int]) -> str:
 
 
 def _fact(one: Evidence) -> Fact:
+    """Return a line of evidence; the engine labels a compared value with its operator: ``>= min_excess``."""
+    operator, _, limit_name = one.label.partition(" ")
+    compared = operator in OPERATORS and one.threshold is not None
     source = "" if one.source == one.metric else one.source
     if one.provenance not in ("exact", ""):
         source = f"{one.provenance}: {source}" if source else one.provenance
+    label = one.label or one.metric
+    if compared:
+        label = one.metric
+    elif one.provenance == "parameter" and one.label:
+        label = f"{one.metric}: {one.label}"
+    threshold = "" if one.threshold is None else numbers.quantity(one.threshold, one.unit)
     return Fact(
-        label=one.label or one.metric,
+        label=label,
         value=numbers.quantity(one.value, one.unit),
-        threshold="" if one.threshold is None else numbers.quantity(one.threshold, one.unit),
+        threshold=f"{operator} {threshold}" if compared else threshold,
         margin="" if one.margin is None else numbers.signed_share(one.margin),
         source=source,
+        limit_name=limit_name if compared else "",
     )
 
 
@@ -184,8 +244,7 @@ def _decided_by(evidence: list[Evidence]) -> str:
     compared = [one for one in evidence if one.threshold is not None and one.value is not None]
     for one in compared or evidence[:1]:
         fact = _fact(one)
-        limit = f" (limit {fact.threshold})" if fact.threshold else ""
-        return f"{fact.label} {fact.value}{limit}"
+        return f"{fact.label} {fact.value}" + (f" ({fact.threshold})" if fact.threshold else "")
     return ""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrx.report.model import KernelRow
+from profrx.report.verdicts import leading
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -75,9 +76,9 @@ def groups(report: Report, launches: Container[int] | None = None) -> list[Group
 
 
 def rows(found: Sequence[Group], verdicts: Sequence[VerdictOf] = ()) -> list[KernelRow]:
-    """Return the kernels as the findings list them; a kernel with several verdicts names them all."""
+    """Return the kernels as the findings list them; one whose launches differ names all their verdicts."""
     words: dict[str, dict[str, None]] = {}
-    for one in verdicts:
+    for one in leading(verdicts):
         words.setdefault(one.kernel, {})[one.verdict] = None
     return [
         KernelRow(

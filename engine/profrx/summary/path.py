@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from profrx.report import numbers
 from profrx.report.model import PathStep
+from profrx.report.verdicts import leading, question
 from profrx.summary.busy import NSYS, PROFILED_ALONE
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ METRICS = frozenset(
     {"occupancy.achieved", "occupancy.theoretical", "dram.throughput", "sm.throughput", "memory.throughput"}
 )
 BUSY = "Is the GPU busy at all?"
-BOUND = "Memory or compute bound?"
 OCCUPANCY = "Occupancy?"
 SATURATED = 0.8
 """At this share of the DRAM bandwidth more occupancy cannot make a kernel faster in a way worth trying first."""
@@ -31,8 +31,7 @@ def path(groups: Sequence[Group], values: Values, found: ReportFindings, report:
     first = _busy(found, report)
     steps = []
     for g in groups:
-        said = {v.title or v.verdict: v.because for v in found.verdicts if v.kernel == g.kernel}
-        answers = [(BUSY, first), (BOUND, _bound(said)), (OCCUPANCY, _occupancy(g, values))]
+        answers = [(BUSY, first), *_tables(g, found), (OCCUPANCY, _occupancy(g, values))]
         steps += [PathStep(kernel=g.kernel, short=g.short, question=q, answer=a) for q, a in answers if a]
     return steps
 
@@ -63,9 +62,16 @@ def _busy_words(busy: dict[str, Any]) -> str:
     )
 
 
-def _bound(said: dict[str, str]) -> str:
-    if not said:
-        return ""
+def _tables(g: Group, found: ReportFindings) -> list[tuple[str, str]]:
+    """One question per decision table, the leading one first."""
+    said: dict[str, dict[str, str]] = {}
+    for one in [*leading(found.verdicts), *found.verdicts]:
+        if one.kernel == g.kernel:
+            said.setdefault(one.table, {})[one.title or one.verdict] = one.because
+    return [(question(table), _answer(rows)) for table, rows in said.items()]
+
+
+def _answer(said: dict[str, str]) -> str:
     if len(said) == 1:
         (title, because), *_ = said.items()
         return f"{title}. {because}".strip()

@@ -89,6 +89,9 @@ CHANGED = {
 }
 """Stored rule -> first version whose logic differs, and how."""
 
+SYMPTOMS = frozenset({("HighPipeUtilization", "Low Utilization")})
+"""Stored results that say a unit is idle without saying why."""
+SMALL_PCT = 5.0
 SPEAKING = frozenset({"optimization", "warning"})
 
 
@@ -124,7 +127,7 @@ def _compare(
     key: tuple[str, str, str], row: dict[str, Any], found: ReportFindings, version: str | None
 ) -> VendorFinding:
     kernel, rule, title = key
-    agreement, comment = _judge(kernel, rule, title, found)
+    agreement, comment = _judge(kernel, rule, title, found, row)
     changed = CHANGED.get(rule)
     if agreement == "differs" and changed and version and _older(version, changed[0]):
         agreement, comment = "older rule", changed[1]
@@ -140,7 +143,9 @@ def _compare(
     )
 
 
-def _judge(kernel: str, rule: str, title: str, found: ReportFindings) -> tuple[str, str]:
+def _judge(
+    kernel: str, rule: str, title: str, found: ReportFindings, row: dict[str, Any]
+) -> tuple[str, str]:
     if rule == "SOLBottleneck":
         return _verdict(kernel, title, found)
     causes = TITLES.get((rule, title)) or CAUSES.get(rule) or _stall(rule, title)
@@ -150,12 +155,19 @@ def _judge(kernel: str, rule: str, title: str, found: ReportFindings) -> tuple[s
     same = next((f for f in ours if f.cause in causes), None)
     if same is not None:
         return "agrees", f"finding {same.rank}, {same.rule}"
-    if ours:
-        return (
-            "differs",
-            f"nothing here with cause {' or '.join(sorted(causes))}; first here: {ours[0].title}",
-        )
-    return "differs", f"nothing fired here with cause {' or '.join(sorted(causes))}"
+    first = f"; first here: {ours[0].title}" if ours else ""
+    return "differs", f"{_reason(rule, title, row)}{first}"
+
+
+def _reason(rule: str, title: str, row: dict[str, Any]) -> str:
+    """Why a stored result that nothing here repeats need not worry the reader."""
+    if (rule, title) in SYMPTOMS or rule in ("IssueSlotUtilization", "CPIStall"):
+        return "a symptom, not a cause"
+    if row["estimate_kind"] == "global" and (row["estimate_pct"] or 0) < SMALL_PCT:
+        return "its own estimate is small"
+    if row["estimate_kind"] == "local":
+        return "its estimate is of one unit, not of run time"
+    return "no rule here fired for it"
 
 
 def _verdict(kernel: str, title: str, found: ReportFindings) -> tuple[str, str]:
