@@ -113,3 +113,14 @@ def devices(report: Report) -> list[dict[str, Any]]:
 def problems(report: Report) -> list[Problem]:
     """Return the import log as it is now."""
     return [Problem(**vars(row)) for row in report.problems]
+
+
+def _support(found: Inspection, report: Report, packs: Sequence[str]) -> None:
+    from profrx.language.pack import load_pack
+    from profrx.summary.support import support
+
+    can, cannot = support(report, load_pack(packs))
+    found.rules_supported = can
+    found.rules_unsupported = [
+        RuleSupport(rule=one.rule, title=one.title, missing=one.missing, collect=one.collect) for one in cannot
+    ]
