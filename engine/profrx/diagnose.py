@@ -76,6 +76,13 @@ def judge(
     program: Program, report: Report, *, kernel: str | None = None, top: int | None = None
 ) -> ReportFindings:
     """Judge one open report; see `diagnose`."""
+    return judge_fully(program, report, kernel=kernel, top=top)[0]
+
+
+def judge_fully(
+    program: Program, report: Report, *, kernel: str | None = None, top: int | None = None
+) -> tuple[ReportFindings, Outcomes]:
+    """Judge one open report and keep the columns that the judgement came from."""
     from profrx.evaluate import group, unjudged, verdicts
     from profrx.evaluate.findings import findings
     from profrx.evaluate.frames import frames_of, only_kernel
@@ -101,7 +108,7 @@ def judge(
     )
     _summarise(found, report, outcomes, kernel)
     found.problems = [Problem(**vars(problem)) for problem in report.problems]
-    return found
+    return found, outcomes
 
 
 def _summarise(found: ReportFindings, report: Report, outcomes: Outcomes, kernel: str | None) -> None:

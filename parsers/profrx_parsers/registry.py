@@ -97,7 +97,11 @@ def detect(path: str | os.PathLike[str]) -> tuple[Source, Descriptor, Match]:
 
 def open_report(path: str | os.PathLike[str], wanted: Wanted = EVERYTHING) -> Report:
     """Read a report. Raises `InputError` only when the container itself is unreadable."""
-    source, descriptor, match = detect(path)
+    return read(*detect(path), wanted)
+
+
+def read(source: Source, descriptor: Descriptor, match: Match, wanted: Wanted) -> Report:
+    """Read what `detect` found; for callers that look at the source in between."""
     module, _, function = descriptor.reader.partition(":")
     report: Report = getattr(importlib.import_module(module), function)(source, wanted)
     report.info.why = report.info.why or match.why

@@ -68,15 +68,16 @@ def _kill(executor: ProcessPoolExecutor) -> None:
 def cluster(address: str, memory_bytes: int | None) -> Iterator[Pool]:
     """Give a pool on a Dask cluster: ``HOST:PORT``, ``scheduler-file.json`` or ``local:N``."""
     try:
-        from distributed import Client, LocalCluster
+        import distributed
     except ImportError as err:
         raise UsageError(
             "cluster-not-installed", "a cluster needs Dask", next_step='pip install "profrx[cluster]"'
         ) from err
+    lib: Any = distributed
     own: Any = None
     if address.startswith("local:"):
         count = _count(address.removeprefix("local:"))
-        own = LocalCluster(
+        own = lib.LocalCluster(
             n_workers=count,
             threads_per_worker=1,
             processes=True,
@@ -84,7 +85,7 @@ def cluster(address: str, memory_bytes: int | None) -> Iterator[Pool]:
             memory_limit=memory_bytes or "auto",
         )
     try:
-        client = _connect(Client, own, address)
+        client = _connect(lib.Client, own, address)
         try:
             # one task a worker thread; a lost worker's tasks run again elsewhere
             executor = client.get_executor(pure=False, retries=1)
