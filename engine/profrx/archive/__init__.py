@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from profrx.archive.batch import BatchResult, batch
+    from profrx.archive.run import BatchResult, batch
     from profrx.archive.store import Archive
 
-_WHERE = {"Archive": "store", "BatchResult": "batch", "batch": "batch"}
+_WHERE = {"Archive": "store", "BatchResult": "run", "batch": "run"}
 
 __all__ = ["Archive", "BatchResult", "batch"]
 

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 if TYPE_CHECKING:
-    from profrx.archive.batch import BatchResult
+    from profrx.archive.run import BatchResult
 
 LOG_EVERY_S = 10.0
 
