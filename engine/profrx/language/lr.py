@@ -71,15 +71,21 @@ class Unexpected(Exception):
 
 
 class Driver:
-    """Parses one declaration or expression with the callbacks of a builder; `tokens` counts what it read."""
+    """Parses one declaration or expression with the callbacks of a builder.
 
-    def __init__(self, builder: object) -> None:
+    Attributes:
+        tokens: how many it has read.
+        trace: when a list, every token read is appended to it.
+    """
+
+    def __init__(self, builder: object, trace: list[Token] | None = None) -> None:
         self.tables = tables()
         self.callbacks: list[Callable[[list[Any]], Any] | None] = [
             getattr(builder, production.callback, None) if production.callback else None
             for production in self.tables.productions
         ]
         self.tokens = 0
+        self.trace = trace
 
     def parse(self, text: str, start: int, end: int, symbol: str) -> Any:
         """Parse ``text[start:end]`` as `symbol`.
@@ -122,11 +128,15 @@ class Driver:
                 raise Unexpected(token(type_, text[start:at], start), (), states, values, deep=True)
             states.append(action)
             values.append(token(type_, text[start:at], start))
+            if self.trace is not None:
+                self.trace.append(values[-1])
 
     def chain(self, below: int, state: int, terminal: str) -> int:
         """Follow reductions that rename one node (a product that is just a number, a sum that is just a product…)."""
         key = (below, state, terminal)
-        while (action := self.tables.actions[state].get(terminal)) is not None and ~action in self.tables.lone:
+        while (
+            action := self.tables.actions[state].get(terminal)
+        ) is not None and ~action in self.tables.lone:
             state = self.tables.gotos[below][self.tables.productions[~action].origin]
         self.tables.chains[key] = state
         return state

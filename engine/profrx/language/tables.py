@@ -82,7 +82,11 @@ def tables() -> Tables:
         stored["keywords"],
         stored["operators"],
         words,
-        frozenset(number for number, production in enumerate(productions) if production.single and production.size == 1),
+        frozenset(
+            number
+            for number, production in enumerate(productions)
+            if production.single and production.size == 1
+        ),
         {},
     )
 
