@@ -8,6 +8,7 @@ frames from grouping launches; scopes that only a timeline knows (and timeline c
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from profrx_parsers import columns
 from profrx_parsers.registry import readers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from profrx_parsers.report import Report
 
@@ -133,27 +134,23 @@ class LaunchSupply:
         return self._kept[name]
 
     def _read_instances(self, name: str) -> Members | None:
-        decode = self._report.extras.get("instances_of")
-        table = decode(name) if callable(decode) else None
-        if table is None:
-            table = self._report.table("instances")
-            table = table.filter(pc.equal(table.column("metric"), name))
+        decode = self._report.extras.get("instances")
+        table = decode({name}) if callable(decode) else self._report.table("instances")
+        stored = [name, *self._prefixed.get(name, ())]
+        table = table.filter(pc.is_in(table.column("metric"), pa.array(stored)))
         return members_of(table, self.unit(name)) if table.num_rows else None
 
     def alternatives(self, name: str, arch: float | None) -> tuple[str, ...]:
-        """Return the names that the report's own sections give instead of a metric on an architecture.
+        """Return the names that the report's own sections use instead of a metric on an architecture.
 
-        `extras["section_options"]` maps a metric to (name, lowest arch, highest arch) with the architectures
-        as compute capabilities (9.0) or None for an open end.
+        `extras["section_options"]` maps a metric to entries whose `resolve(arch)` gives the collected name,
+        with 90 for compute capability 9.0.
         """
         options = self._report.extras.get("section_options")
-        found = options.get(name, ()) if isinstance(options, dict) else ()
-        return tuple(
-            other
-            for other, low, high in found
-            if (arch is None or ((low is None or low <= arch) and (high is None or arch <= high)))
-            and other != name
-        )
+        if arch is None or not isinstance(options, Mapping):
+            return ()
+        resolved = (entry.resolve(round(arch * 10)) for entry in options.get(name, ()))
+        return tuple(dict.fromkeys(other for other in resolved if other and other != name))
 
 
 def members_of(table: pa.Table, unit: str | None = None) -> Members:
@@ -346,7 +343,7 @@ def group_rows(keys: Sequence[Any]) -> tuple[Any, Any]:
 def _sum_known(owner: Any, weights: Any, rows: int) -> Any:
     """Sum per group of the known weights; NaN where none is known."""
     usable = ~np.isnan(weights)
-    total = np.bincount(owner[usable], weights=weights[usable], minlength=rows)
+    total = np.bincount(owner[usable], weights=weights[usable], minlength=rows).astype(np.float64)
     total[np.bincount(owner[usable], minlength=rows) == 0] = np.nan
     return total
 
