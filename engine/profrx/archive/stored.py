@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -56,7 +56,7 @@ def pack(report: Report, instanced: Iterable[str]) -> bytes | None:
         "rows": wide.rows,
         "units": dict(wide.units),
         "problems": [vars(p) for p in report.problems],
-        "section_options": report.extras.get("section_options"),
+        "section_options": _resolved(report),
         "tables": list(tables),
     }
     pieces = [json.dumps(head, ensure_ascii=True).encode()]
@@ -98,12 +98,35 @@ def unpack(data: bytes) -> Report:
     extras: dict[str, Any] = {
         columns.EXTRA: columns.MetricColumns(head["rows"], numbers, texts, head["units"])
     }
-    if head["section_options"] is not None:
-        extras["section_options"] = {
-            metric: [tuple(option) for option in options]
-            for metric, options in head["section_options"].items()
-        }
+    options = head["section_options"]
+    extras["section_options"] = {name: [_Resolved(*entry) for entry in entries] for name, entries in options.items()}
     return Report(ReportInfo(**head["info"]), {n: _constant(t) for n, t in tables.items()}, log, extras)
+
+
+class _Resolved(NamedTuple):
+    """What a section of the report collects on one architecture."""
+
+    arch: int
+    name: str
+
+    def resolve(self, arch: int) -> str | None:
+        """Return the collected name on that architecture."""
+        return self.name if arch == self.arch else None
+
+
+def _resolved(report: Report) -> dict[str, list[_Resolved]]:
+    """Resolve the report's section options for the architectures it holds; only names that change are kept."""
+    options = report.extras.get("section_options") or {}
+    archs = [a for a in report.table("devices").column("arch").to_pylist() if a and a.startswith("sm_")]
+    numbers = sorted({int(digits) for a in archs if (digits := a[3:].rstrip("af")).isdigit()})
+    kept: dict[str, list[_Resolved]] = {}
+    for metric, entries in options.items():
+        for arch in numbers:
+            for entry in entries:
+                other = entry.resolve(arch)
+                if other and other != metric:
+                    kept.setdefault(metric, []).append(_Resolved(arch, other))
+    return kept
 
 
 def _constant(table: pa.Table) -> Any:
