@@ -223,6 +223,8 @@ class Metrics:
     def _raw(self, name: str) -> tuple[Value | None, str | None]:
         """A vendor metric, or where it is absent what the report's own sections use in its place."""
         column = self.frame.raw(name)
+        if column is not None and column.null_count == 0:
+            return column, self.frame.supply.unit(name)
         for other in self.frame.supply.alternatives(name, self._one_arch()):
             more = self.frame.raw(other)
             if more is not None:
