@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from profrx_parsers.errors import UsageError
+from profrx_parsers.errors import RuleError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,10 +64,28 @@ def parse_params(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def load_packs(given: tuple[str, ...]) -> Pack:
-    """Return the default pack with the given ones on top. Raises `RuleError` for a pack that cannot be used."""
-    from profrx.language.pack import load_pack
+    """Return the default pack with the given ones on top.
 
-    return load_pack(given)
+    Raises:
+        RuleError: a given pack cannot be found or holds mistakes; each mistake is told to standard error first.
+    """
+    from profrx.cli.app import say
+    from profrx.language.pack import PackError, load_pack
+
+    try:
+        pack = load_pack(given)
+    except PackError as err:
+        raise RuleError(err.code, str(err), next_step="give a .rule file or a folder of them") from err
+    errors = [one for one in pack.diagnostics if one.severity == "error"]
+    if errors and given:
+        for one in errors:
+            say(str(one))
+        raise RuleError(
+            "pack-errors",
+            f"{len(errors)} mistakes in the rules",
+            next_step=f"`profrx rules check {given[0]}` shows how to repair them",
+        )
+    return pack
 
 
 def watched(paths: tuple[str, ...], step: Step) -> Iterator[str]:

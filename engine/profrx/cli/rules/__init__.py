@@ -1,0 +1,18 @@
+"""``profrx rules``: everything an author of rules needs."""
+
+from __future__ import annotations
+
+import click
+
+from profrx.cli.lazy import LazyGroup
+
+VERBS = {
+    "list": ("profrx.cli.rules.list:list_rules", "List the rules of the default pack and of yours."),
+    "show": ("profrx.cli.rules.show:show", "Show a rule, a verdict, a guard or a metric as it is declared."),
+    "fmt": ("profrx.cli.rules.fmt:fmt", "Write rule files in the one canonical layout."),
+}
+
+
+@click.command(cls=LazyGroup, verbs=VERBS)
+def rules() -> None:
+    """List, show, check, test, format and document rules."""
