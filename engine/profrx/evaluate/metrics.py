@@ -255,7 +255,7 @@ class Metrics:
         unit = ""
         if metric is not None:
             unit = metric.unit
-            names = [n for s in self.sources(metric) for n in s.names]
+            names = [n for s in self.sources(metric) for n in s.names] or [name]
         for one in names:
             found = self.frame.instances(one)
             if found is not None:

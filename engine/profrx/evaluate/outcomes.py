@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class Outcomes:
         frames, program: what ran on what.
         codes: rule -> uint8 code per subject of its scope; absent when there is no such scope.
         held: verdict -> row index per subject, -1 = unknown (of ``all`` tables: the first that holds).
-        truth: (verdict, row) -> truth column.
+        truth: (verdict, row) or (guard, "") -> truth column.
         guards: guard -> mask of the subjects it holds for.
         fired: rule -> details of the subjects it fired on; absent when there are none.
         family: metrics of every frame, for looking closer.
@@ -99,6 +99,11 @@ class Outcomes:
             column = None if codes is None else _truth(codes)
         return UNDECIDED if column is None else self._at(column, declaration.scope, scope)
 
+    def guard_outcome(self, guard: ast.Guard, row: int) -> str:
+        """Return whether a guard holds for a subject, in the words of tests: fired, not fired, unknown."""
+        held = self.truth[guard.name, ""][row].as_py()
+        return "unknown" if held is None else OUTCOMES[FIRED] if held else OUTCOMES[NOT_FIRED]
+
     def _at(self, column: Value, source: str, target: str) -> Value:
         """Bring a truth column to another scope: spread from wider, any (Kleene) of narrower subjects."""
         if source == target:
@@ -122,10 +127,25 @@ def _truth(codes: Any) -> pa.Array:
     return from_tristate(codes == FIRED, unknown)
 
 
-def run(program: Program, frames: Frames) -> Outcomes:
-    """Judge every subject of the frames by every declaration of the pack."""
-    outcomes = Outcomes(frames, program)
+def run(
+    program: Program,
+    frames: Frames,
+    *,
+    family: dict[int, Metrics] | None = None,
+    only: frozenset[str] | None = None,
+) -> Outcomes:
+    """Judge every subject of the frames by every declaration of the pack.
+
+    Args:
+        program: the pack.
+        frames: the subjects.
+        family: metrics of the frames where they exist already (tests).
+        only: declarations to run; None = all.
+    """
+    outcomes = Outcomes(frames, program, family=family if family is not None else {})
     for name in program.order:
+        if only is not None and name not in only:
+            continue
         declaration = program.owners[name]
         frame = frames.get(declaration.scope)
         if frame is not None and frame.rows:
@@ -142,10 +162,25 @@ def run(program: Program, frames: Frames) -> Outcomes:
     return outcomes
 
 
-def _run_guard(outcomes: Outcomes, guard: ast.Guard) -> None:
-    mask, _ = tristate(outcomes.evaluator(guard).column(guard.when), outcomes.frames.scopes[guard.scope].rows)
+def judge_alone(outcomes: Outcomes, declaration: Owner) -> None:
+    """Judge one declaration as if its parents held and no guard did."""
+    frame = outcomes.frames.get(declaration.scope)
+    if frame is None or not frame.rows:
+        return
+    if isinstance(declaration, ast.Guard):
+        _run_guard(outcomes, declaration, block=False)
+    elif isinstance(declaration, ast.Verdict):
+        _run_verdict(outcomes, replace(declaration, under=()))
+    else:
+        _run_rule(outcomes, declaration, frame, alone=True)
+
+
+def _run_guard(outcomes: Outcomes, guard: ast.Guard, *, block: bool = True) -> None:
+    column = outcomes.evaluator(guard).column(guard.when)
+    mask, _ = tristate(column, outcomes.frames.scopes[guard.scope].rows)
     outcomes.guards[guard.name] = mask
-    if not mask.any():
+    outcomes.truth[guard.name, ""] = column
+    if not block or not mask.any():
         return
     for name in guard.blocks:
         metric = outcomes.program.pack.metrics.get(name)
@@ -189,13 +224,13 @@ def _parent(outcomes: Outcomes, declaration: Owner, frame: Frame) -> tuple[Any, 
     return tristate(column, frame.rows)
 
 
-def _run_rule(outcomes: Outcomes, rule: ast.Rule, frame: Frame) -> None:
+def _run_rule(outcomes: Outcomes, rule: ast.Rule, frame: Frame, *, alone: bool = False) -> None:
     codes = np.full(frame.rows, NOT_FIRED, dtype=np.uint8)
     outcomes.codes[rule.name] = codes
     if rule.applies_to and frame.tool not in rule.applies_to:
         codes[:] = NOT_APPLICABLE
         return
-    parent = _parent(outcomes, rule, frame)
+    parent = None if alone else _parent(outcomes, rule, frame)
     judged = np.ones(frame.rows, dtype=bool)
     if parent is not None:
         true, unknown = parent
@@ -205,7 +240,7 @@ def _run_rule(outcomes: Outcomes, rule: ast.Rule, frame: Frame) -> None:
             judged = true
         else:
             judged = true | unknown
-    for guard in outcomes.program.guards_of(rule.name):
+    for guard in [] if alone else outcomes.program.guards_of(rule.name):
         held = guard_mask(outcomes, guard, rule.scope)
         codes[held & (codes != SKIPPED)] = BLOCKED
         judged = judged & ~held

@@ -167,6 +167,20 @@ class Program:
                     on_path.add(following)
         return list(done)
 
+    def ancestors(self, declaration: Owner) -> frozenset[str]:
+        """Return a declaration with everything its outcome depends on: parents, `fired`, guards."""
+        seen: set[str] = set()
+        pending = [declaration.name]
+        while pending:
+            name = pending.pop()
+            if name in seen or name not in self.owners:
+                continue
+            seen.add(name)
+            pending += self._needs(name)
+            blocking = {name, *self.behind(self.metrics_read(self.owners[name]))}
+            pending += [guard.name for one in blocking for guard in self.guards_of(one)]
+        return frozenset(seen)
+
     def _needs(self, name: str) -> list[str]:
         declaration = self.owners[name]
         needs = [parent.owner for parent in self.parents(declaration)]
