@@ -112,12 +112,21 @@ class LaunchSupply:
         return [*self._metrics.numbers, *self._metrics.texts]
 
     def source(self, kind: str, column: str) -> pa.Array | None:
-        """Return a column of the launches, of each launch's device, or of the launch's timeline metrics."""
+        """Return a column of the launches, of each launch's device, of its timeline metrics, or of how it was taken."""
         if kind == "launch":
             return table_column(self._launches, column)
+        if kind == "capture":
+            return self._capture_column(column)
         if kind == "device":
             return self._device_column(column)
         return self._timeline.get(column) if kind == "timeline" else None
+
+    def _capture_column(self, column: str) -> pa.Array | None:
+        """A fact that the reader gives per launch (``clock_locked``) as numbers, false 0 and true 1."""
+        facts = self._report.extras.get(column)
+        if not isinstance(facts, list) or len(facts) != self._launches.num_rows:
+            return None
+        return pa.array([None if fact is None else float(fact) for fact in facts], pa.float64())
 
     def _device_column(self, column: str) -> pa.Array | None:
         devices = self._report.table("devices")
