@@ -437,7 +437,7 @@ def only_kernel(frames: Frames, glob: str) -> Frames:
             used, owner = np.unique(link_.owner[rows], return_inverse=True)
             group = link_.frame.take(used)
             group.members, group.wider = {}, {}
-            if scope == "report":
+            if scope == "report" and used.size:
                 group.subjects = _reweighed(group.subjects, part)
             if used.size:
                 link(group, part, owner)
