@@ -10,6 +10,11 @@ from profrx.report.model import Collect
 if TYPE_CHECKING:
     from profrx.language import ast
     from profrx.language.pack import Pack
+    from profrx_parsers.report import Report
+
+
+BY_NAME = {"ncu": "--metrics", "rocprofv3": "--pmc"}
+"""Option with which a tool collects metrics by name. Source: the tools' public command-line documentation."""
 
 
 def option(node: ast.Collect) -> str:
@@ -33,6 +38,13 @@ def options(
     return list(found.values())
 
 
+def present(report: Report) -> dict[str, Any]:
+    """Return the collection options of a report, its stored sections counted as collected."""
+    stored = report.extras.get("sections") or []
+    sections = [*(report.info.options.get("sections") or []), *stored]
+    return {**report.info.options, **({"sections": sections} if sections else {})}
+
+
 def _held(node: ast.Collect, present: Mapping[str, Any]) -> bool:
     """Whether a report was collected with this very option already."""
     held = present.get({"section": "sections"}.get(node.kind, node.kind))
@@ -44,10 +56,16 @@ def _held(node: ast.Collect, present: Mapping[str, Any]) -> bool:
 def for_metrics(
     pack: Pack, metrics: Iterable[str], tool: str, present: Mapping[str, Any] | None = None
 ) -> list[Collect]:
-    """Return the actions that supply metrics, through the inputs of derived ones where they say nothing."""
-    nodes = []
-    for name in metrics:
-        metric = pack.metrics.get(name)
-        if metric is not None:
-            nodes.extend(metric.collect)
-    return options(nodes, tool, present)
+    """Return the actions that supply metrics.
+
+    Where the report was collected with all of them and the metrics are missing all the same, the vendor's
+    metrics are asked for by name, if the tool can be asked that way.
+    """
+    wanted = [metric for name in metrics if (metric := pack.metrics.get(name)) is not None]
+    nodes = [node for metric in wanted for node in metric.collect]
+    found = options(nodes, tool, present)
+    flag = BY_NAME.get(tool)
+    if found or not nodes or flag is None:
+        return found
+    names = [s.names[0] for metric in wanted for s in metric.sources if s.tool == tool and s.names]
+    return [Collect(tool=tool, option=f"{flag} {','.join(dict.fromkeys(names))}")] if names else []

@@ -171,6 +171,25 @@ def missing(evaluator: Evaluator, step: Step, row: int) -> list[str]:
     return list(found)
 
 
+def zero_divisions(evaluator: Evaluator, step: Step, row: int) -> list[str]:
+    """Return the divisions by zero that make a condition unknown on a row, in words."""
+    found: dict[str, None] = {}
+    for leaf in trace.deciding(step, row):
+        pending: list[ast.Expr] = [leaf.expr] if leaf.values[row] is None else []
+        seen: set[str] = set()
+        while pending:
+            for node in walk.strict_nodes(pending.pop()):
+                if isinstance(node, ast.Name) and node.name not in seen:
+                    seen.add(node.name)
+                    if (let := evaluator.let(node.name)) is not None:
+                        pending.append(let.expr)
+                if isinstance(node, ast.Binary) and node.op == "/":
+                    divisor = operators.spread(evaluator.value(node.right), evaluator.rows)[row]
+                    if divisor.is_valid and divisor.as_py() == 0:
+                        found[f"division by zero: {text_of(node.right)} is 0"] = None
+    return list(found)
+
+
 def _same_scope(evaluator: Evaluator, metric: ast.Metric) -> bool:
     frame = evaluator.metrics.frame
     return metric.scope == frame.scope or metric.scope in frame.wider or not frame.members

@@ -164,7 +164,7 @@ def _finding(
         because=because,
         fix=[render(text, fill) for text in rule.fix],
         exceptions=[render(text, fill) for text in rule.exceptions],
-        collect=collect.options(rule.collect, outcomes.frames.tool, report.info.options),
+        collect=collect.options(rule.collect, outcomes.frames.tool, collect.present(report)),
         references=references(outcomes, rule),
         explains=one.explains,
         same_cause_as=one.same_cause_as or None,

@@ -200,6 +200,22 @@ class Metrics:
             mask = held if mask is None else mask & held
         return None if mask is None or mask.all() else pa.array(mask)
 
+    def could_hold(self, metric: ast.Metric) -> Any:
+        """Mask of the rows that some source of a metric is for, or may be where the report does not tell."""
+        if metric.name in self.given or metric.scope != self.frame.scope:
+            return np.ones(self.frame.rows, dtype=bool)
+        found = np.zeros(self.frame.rows, dtype=bool)
+        for source in self.sources(metric):
+            mask = self.holds(source)
+            if mask is None:
+                return np.ones(self.frame.rows, dtype=bool)
+            found |= mask.to_numpy(zero_copy_only=False)
+        for name in ("arch", "tool_version"):
+            found |= self.frame.column(name).is_null().to_numpy(zero_copy_only=False) & bool(
+                self.sources(metric)
+            )
+        return found
+
     def _from_source(self, metric: ast.Metric, source: ast.MetricSource) -> Value | None:
         if source.formula is not None:
             return self.evaluate(source.formula)

@@ -251,8 +251,8 @@ def _run_rule(outcomes: Outcomes, rule: ast.Rule, frame: Frame, *, alone: bool =
     codes[judged & true] = FIRED
     open_ = judged & unknown
     if open_.any():
-        supplied = needs_supplied(outcomes.program, rule, evaluator.metrics)
-        codes[open_] = UNKNOWN if supplied else NOT_APPLICABLE
+        codes[open_] = UNKNOWN
+        codes[open_ & ~suppliable(outcomes.program, rule, evaluator.metrics)] = NOT_APPLICABLE
     rows = np.flatnonzero(codes == FIRED)
     if rows.size:
         outcomes.fired[rule.name] = _details(rule, evaluator, rows)
@@ -266,9 +266,15 @@ def guard_mask(outcomes: Outcomes, guard: ast.Guard, scope: str) -> Any:
     return tristate(spread(outcomes.truth_of(Parent(guard.name), scope), rows), rows)[0]
 
 
-def needs_supplied(program: Program, rule: ast.Rule, metrics: Metrics) -> bool:
-    """Whether this tool can supply every metric that a rule's condition cannot do without."""
+def suppliable(program: Program, rule: ast.Rule, metrics: Metrics) -> Any:
+    """Mask of the subjects whose tool, version and architecture can supply what a rule's condition needs.
+
+    A metric needed strictly (not below ``known`` or left of ``??``) that no source is for makes the rule not
+    applicable: no collection option would help. An architecture or version that the report does not tell
+    rules nothing out.
+    """
     lets = {let.name: let.expr for let in rule.lets}
+    usable = np.ones(metrics.frame.rows, dtype=bool)
     pending, seen = [rule.when], set()
     while pending:
         for node in walk.strict_nodes(pending.pop()):
@@ -278,9 +284,9 @@ def needs_supplied(program: Program, rule: ast.Rule, metrics: Metrics) -> bool:
             seen.add(name)
             if name in lets:
                 pending.append(lets[name])
-            elif (metric := program.pack.metrics.get(name)) and not metrics.sources(metric):
-                return False
-    return True
+            elif metric := program.pack.metrics.get(name):
+                usable &= metrics.could_hold(metric)
+    return usable
 
 
 def _details(rule: ast.Rule, evaluator: Evaluator, rows: Any) -> Fired:

@@ -48,6 +48,7 @@ def _unknown(outcomes: Outcomes, rule: ast.Rule, rows: Any, source: Report) -> U
             reasons[f"its parent {declaration.name} is unknown"] = None
         for at in range(len(sample)):
             for step in steps:
+                reasons.update(dict.fromkeys(evidence.zero_divisions(evaluator, step, at)))
                 for name in evidence.missing(evaluator, step, at):
                     missing[name] = None
                     metric = evaluator.metrics.pack.metrics.get(name)
@@ -57,7 +58,7 @@ def _unknown(outcomes: Outcomes, rule: ast.Rule, rows: Any, source: Report) -> U
                             reasons[reason.text] = None
                     else:
                         reasons[f"not in the report: {name}"] = None
-    pack, tool, present = outcomes.program.pack, outcomes.frames.tool, source.info.options
+    pack, tool, present = outcomes.program.pack, outcomes.frames.tool, collect.present(source)
     actions = collect.for_metrics(pack, missing, tool, present)
     return Unknown(
         rule=rule.name,
