@@ -1,0 +1,109 @@
+"""Bad input: one clear line with a code and a next step, exit code 3, and the other inputs are still analysed."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+LINE = re.compile(r"^error: .+ \[[a-z][a-z0-9-]+\] \(.+\)$")
+
+
+def zstd(data: bytes) -> bytes:
+    return pa.compress(data, codec="zstd", asbytes=True)
+
+
+def make(kind: str, folder: Path, good: Path) -> Path:
+    path = folder / f"{kind}.ncu-rep"
+    if kind == "missing":
+        return path
+    if kind == "folder":
+        path.mkdir()
+        (path / "readme.txt").write_text("no report")
+        return path
+    plain = pa.CompressedInputStream(pa.OSFile(str(good), "rb"), "zstd").read()
+    content = {
+        "empty": b"",
+        "text": b"this is no report\n" * 10,
+        "wrong-magic": b"XYZ\x00" + plain[4:],
+        "cut-in-header": plain[:6],
+        "zstd-bomb": zstd(b"NVR\x00" + bytes(200 << 20)),
+        "cut-zstd": good.read_bytes()[:2000],
+        "no-permission": plain[:4000],
+        "html": b"<!doctype html><html><body>404</body></html>",
+    }[kind]
+    path.write_bytes(content)
+    if kind == "no-permission":
+        path.chmod(0)
+    return path
+
+
+KINDS = [
+    "missing", "folder", "empty", "text", "wrong-magic", "cut-in-header", "zstd-bomb", "cut-zstd", "no-permission", "html",
+]  # fmt: skip
+
+
+def skip_if_root(kind: str) -> None:
+    if kind == "no-permission" and (sys.platform == "win32" or os.geteuid() == 0):
+        pytest.skip("permissions do not bind this user")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_diagnose_tells_one_line_and_goes_on(profrx: Run, tmp_path: Path, report: Path, kind: str) -> None:
+    skip_if_root(kind)
+    bad = make(kind, tmp_path, report)
+    ran = profrx("diagnose", bad, report, "--format", "md")
+    assert ran.code == 3
+    lines = ran.err.strip().splitlines()
+    assert len(lines) == 1, ran.err
+    assert LINE.match(lines[0]), lines[0]
+    assert str(bad) in lines[0]
+    assert "gather_strided" in ran.out
+
+
+@pytest.mark.parametrize("verb", [["inspect"], ["tables", "--table", "launches"], ["tables"]], ids=lambda v: "-".join(v))
+@pytest.mark.parametrize("kind", ["empty", "text", "cut-zstd", "folder", "missing"])
+def test_other_verbs_tell_one_line(profrx: Run, tmp_path: Path, report: Path, kind: str, verb: list[str]) -> None:
+    bad = make(kind, tmp_path, report)
+    ran = profrx(*verb, bad)
+    assert ran.code == 3
+    assert ran.out == ""
+    assert [bool(LINE.match(line)) for line in ran.err.strip().splitlines()] == [True]
+
+
+def test_inspect_goes_on_after_a_bad_input(profrx: Run, tmp_path: Path, report: Path) -> None:
+    ran = profrx("inspect", "--no-rules", make("empty", tmp_path, report), report)
+    assert ran.code == 3
+    assert "NVIDIA H200" in ran.out
+
+
+def test_a_truncated_report_is_read_as_far_as_it_goes(profrx: Run, tmp_path: Path, report: Path) -> None:
+    plain = pa.CompressedInputStream(pa.OSFile(str(report), "rb"), "zstd").read()
+    cut = tmp_path / "cut.ncu-rep"
+    cut.write_bytes(plain[:-50])
+    ran = profrx("diagnose", cut, "--format", "md")
+    assert ran.code == 0
+    assert "gather_strided" in ran.out
+    assert "ncu-trunc" in ran.out or "ncu-damaged" in ran.out or "ncu-trailing" in ran.out
+
+
+def test_a_failed_run_leaves_no_file(profrx: Run, tmp_path: Path, report: Path) -> None:
+    out = tmp_path / "out.md"
+    ran = profrx("diagnose", make("empty", tmp_path, report), "-o", out)
+    assert ran.code == 3
+    assert not out.exists()
+
+
+def test_names_of_inputs_cannot_steer_the_terminal(profrx: Run, tmp_path: Path) -> None:
+    ran = profrx("inspect", tmp_path / "a\x1b[31mred\nline")
+    assert ran.code == 3
+    assert "\x1b" not in ran.err
+    assert len(ran.err.strip().splitlines()) == 1

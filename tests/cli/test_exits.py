@@ -1,0 +1,124 @@
+"""Exit codes and usage errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from profrx.cli.exits import Exit, first
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ([], Exit.CLEAN),
+        ([Exit.FINDINGS, Exit.UNREADABLE], Exit.UNREADABLE),
+        ([Exit.NOTHING, Exit.FINDINGS], Exit.FINDINGS),
+        ([Exit.FINDINGS, Exit.USAGE], Exit.USAGE),
+        ([Exit.NOTHING], Exit.NOTHING),
+    ],
+)
+def test_the_first_code_that_applies_wins(held: list[Exit], expected: Exit) -> None:
+    assert first(held) is expected
+
+
+def test_fail_on_compares_severity(profrx: Run, report: Path) -> None:
+    assert profrx("diagnose", report, "--format", "json").code == 0
+    assert profrx("diagnose", report, "--format", "json", "--fail-on", "high").code == 1
+
+
+def test_a_kernel_glob_that_matches_nothing_leaves_nothing_to_analyse(profrx: Run, report: Path) -> None:
+    assert profrx("diagnose", report, "--kernel", "no_such_kernel*").code == 4
+    assert profrx("diagnose", report, "--kernel", "gather_*").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["diagnos"], "did you mean 'diagnose'"),
+        (["diagnose"], "Missing argument"),
+        (["diagnose", "x", "--format", "pdf"], "'pdf'"),
+        (["diagnose", "x", "-o", "page.docx"], "usage-suffix"),
+        (["diagnose", "x", "--param", "novalue"], "usage-param"),
+        (["diagnose", "x", "--top", "0"], "--top"),
+        (["diagnose", "x", "--pack", "/no/such/pack"], "pack-unreadable"),
+        (["tables", "x", "--table", "lauches"], "did you mean 'launches'"),
+        (["tables", "x", "--table", "launches", "--columns", "krnel"], "did you mean 'kernel'"),
+        (["rules", "show", "uncoalesced-global-acces"], "did you mean 'uncoalesced-global-access'"),
+        (["rules", "lst"], "did you mean 'list'"),
+    ],
+    ids=lambda v: "-".join(v) if isinstance(v, list) else "",
+)
+def test_usage_errors_exit_with_2(profrx: Run, words: list[str], part: str) -> None:
+    ran = profrx(*words)
+    assert ran.code == 2
+    assert part in ran.err
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+
+
+def test_unknown_parameter_is_a_usage_error(profrx: Run, report: Path) -> None:
+    ran = profrx("diagnose", report, "--param", "no-such-rule.limit=5 %")
+    assert ran.code == 2
+    assert "unknown-parameter" in ran.err
+
+
+def test_a_parameter_changes_the_verdict(profrx: Run, report: Path) -> None:
+    """The kernel's memory side is at 92 % of peak by the report; with the limit above, memory is not busy."""
+    assert "memory-bound" in profrx("diagnose", report, "--format", "md").out.splitlines()[0]
+    ran = profrx("diagnose", report, "--format", "md", "--param", "speed-of-light.high=95 %")
+    assert "memory-bound" not in ran.out.splitlines()[0]
+
+
+def test_unwritable_output_is_told_in_one_line(profrx: Run, tmp_path: Path, report: Path) -> None:
+    ran = profrx("diagnose", report, "-o", tmp_path / "no" / "such" / "folder" / "page.md")
+    assert ran.code == 2
+    assert "output-unwritable" in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_closed_pipe_is_no_error(report: Path) -> None:
+    code = f"{sys.executable} -m profrx tables {report} --table metrics --format csv | head -n 1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {code}"], capture_output=True, text=True)
+    assert "launch_id" in done.stdout
+    assert done.stderr == ""
+
+
+def test_binary_output_goes_to_a_pipe(report: Path) -> None:
+    words = [sys.executable, "-m", "profrx", "tables", str(report), "--table", "launches", "--format", "arrow"]
+    import pyarrow as pa
+
+    table = pa.ipc.open_file(subprocess.run(words, capture_output=True, check=True).stdout).read_all()
+    assert table.column("kernel_short").to_pylist() == ["gather_strided"]
+
+
+def test_version(profrx: Run) -> None:
+    import profrx as package
+
+    assert profrx("--version").out.strip() == f"profrx {package.__version__}"
+
+
+def test_a_defect_is_one_line_unless_a_traceback_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from profrx.cli import app
+
+    def broken(*_args: object, **_kwargs: object) -> None:
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(app.root, "main", broken)
+    monkeypatch.delenv("PROFRX_TRACEBACK", raising=False)
+    with pytest.raises(SystemExit) as stop:
+        app.run([])
+    assert stop.value.code == Exit.INTERNAL
+    assert "planted [internal]" in capsys.readouterr().err
+    monkeypatch.setenv("PROFRX_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        app.run([])
