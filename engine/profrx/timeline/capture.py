@@ -1,0 +1,284 @@
+"""The timeline of a report as numpy columns: GPU operations, host calls, ranges. Knows no tool and no format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from profrx.timeline.intervals import Bools, Ints
+
+if TYPE_CHECKING:
+    from profrx_parsers.report import Report
+
+KERNEL, COPY, SET, GRAPH = range(4)
+NONE = np.iinfo(np.int64).min
+"""Stands for a missing time or id in integer columns."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """A text column: codes into `texts`, -1 where null."""
+
+    codes: npt.NDArray[np.int64]
+    texts: list[str]
+
+    def hits(self, pattern: str) -> Bools:
+        """Return the rows whose text matches an RE2 expression (case ignored)."""
+        if not self.texts:
+            return np.zeros(len(self.codes), bool)
+        found = pc.match_substring_regex(pa.array(self.texts, pa.string()), pattern, ignore_case=True)
+        table = np.asarray(found.to_numpy(zero_copy_only=False), bool)
+        out: Bools = table[self.codes] & (self.codes >= 0)
+        return out
+
+    def take(self, rows: Ints | Bools) -> Names:
+        """Return some rows."""
+        return Names(self.codes[rows], self.texts)
+
+
+@dataclass(frozen=True)
+class Work:
+    """GPU operations that have a start and an end, in order of start.
+
+    `kind` is KERNEL, COPY, SET or GRAPH; `name` the kernel id; `call_start` and `call_end` the host call that asked
+    for it (NONE when unknown); `bytes` only of copies and sets; `is_host_copy` a copy between host and
+    device; `blocks` of the grid, 0 when unknown.
+    """
+
+    start: Ints
+    end: Ints
+    kind: Ints
+    device: Ints
+    process: Ints
+    rank: Ints
+    stream: Ints
+    thread: Ints
+    call_start: Ints
+    call_end: Ints
+    row: Ints
+    bytes: Ints
+    blocks: Ints
+    is_host_copy: Bools
+    is_pageable: Bools
+    is_pinned: Bools
+    is_migration: Bools
+    name: Names
+    path: Names
+
+    def take(self, rows: Ints | Bools) -> Work:
+        """Return some of the operations."""
+        return Work(**{f.name: _pick(getattr(self, f.name), rows) for f in fields(self)})
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Host API calls with start and end, in order of start."""
+
+    start: Ints
+    end: Ints
+    process: Ints
+    thread: Ints
+    name: Names
+
+    def take(self, rows: Ints | Bools) -> Calls:
+        """Return some of the calls."""
+        return Calls(**{f.name: _pick(getattr(self, f.name), rows) for f in fields(self)})
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """User ranges with start and end (open ones end with the capture), marks left out."""
+
+    start: Ints
+    end: Ints
+    process: Ints
+    thread: Ints
+    name: Names
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Everything the metrics are computed from."""
+
+    work: Work
+    calls: Calls
+    ranges: Ranges
+    session_ns: int | None
+    has_calls: bool
+    has_ranges: bool
+
+
+def _pick(value: Any, rows: Ints | Bools) -> Any:
+    return value.take(rows) if isinstance(value, Names) else value[rows]
+
+
+def ints(table: pa.Table, name: str) -> Ints:
+    """Return a column as int64, NONE where null."""
+    column = table.column(name)
+    if column.null_count == len(column):
+        return np.full(len(column), NONE, np.int64)
+    column = column.cast(pa.int64())
+    return np.ascontiguousarray(column.fill_null(NONE).to_numpy() if column.null_count else column.to_numpy())
+
+
+def names(table: pa.Table, name: str) -> Names:
+    """Return a text column as codes."""
+    column = table.column(name)
+    if column.null_count == len(column):
+        return Names(np.full(len(column), -1, np.int64), [])
+    held = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    held = held.unify_dictionaries().combine_chunks() if isinstance(held, pa.ChunkedArray) else held
+    if isinstance(held, pa.ChunkedArray):
+        held = held.chunk(0)
+    return Names(np.asarray(held.indices.fill_null(-1)).astype(np.int64), held.dictionary.to_pylist())
+
+
+def read_timeline(report: Report) -> Timeline:
+    """Take what the metrics need out of a report; operations without times are left out."""
+    calls_table = report.compact("api_calls")
+    calls = _calls(calls_table)
+    work = _join([_launches(report.compact("launches")), _copies(report.compact("copies"), calls_table)])
+    end = max((int(part.max()) for part in (work.end, calls.end) if len(part)), default=0)
+    ranges = _ranges(report.compact("ranges"), report.compact("ops"), end)
+    session = report.extras.get("session_ns")
+    return Timeline(
+        work=work,
+        calls=calls,
+        ranges=ranges,
+        session_ns=int(session) if session else None,
+        has_calls=len(calls) > 0,
+        has_ranges=len(ranges.start) > 0,
+    )
+
+
+def _launches(table: pa.Table) -> Work:
+    rows = len(table)
+    workload = names(table, "workload")
+    kind = np.where(workload.hits("^graph$"), GRAPH, KERNEL)
+    blocks = np.ones(rows, np.int64)
+    for column in ("grid_x", "grid_y", "grid_z"):
+        part = ints(table, column)
+        blocks = np.where((blocks == 0) | (part <= 0), 0, blocks * np.maximum(part, 1))
+    no = np.zeros(rows, bool)
+    identity = names(table, "kernel_id")
+    if not identity.texts:
+        identity = names(table, "kernel")
+    return Work(
+        start=ints(table, "start_ns"), end=ints(table, "end_ns"), kind=kind, device=ints(table, "device_id"),
+        process=ints(table, "process_id"), rank=ints(table, "rank"), stream=ints(table, "stream_id"),
+        thread=ints(table, "thread_id"), call_start=ints(table, "launch_api_start_ns"),
+        call_end=ints(table, "launch_api_end_ns"), row=np.arange(rows), bytes=np.zeros(rows, np.int64),
+        blocks=blocks, is_host_copy=no, is_pageable=no, is_pinned=no, is_migration=no, name=identity,
+        path=names(table, "range_path"),
+    )  # fmt: skip
+
+
+def _copies(table: pa.Table, calls: pa.Table) -> Work:
+    rows = len(table)
+    process, correlation = ints(table, "process_id"), ints(table, "correlation_id")
+    called = _match(process, correlation, calls)
+    direction = names(table, "direction")
+    migration = direction.hits("^UM")
+    host = direction.hits("^(HtoD|DtoH|HtoA|AtoH)$")
+    pageable = names(table, "source_kind").hits("^pageable$") | names(table, "target_kind").hits("^pageable$")
+    pinned = names(table, "source_kind").hits("^pinned$") | names(table, "target_kind").hits("^pinned$")
+    return Work(
+        start=ints(table, "start_ns"), end=ints(table, "end_ns"),
+        kind=np.where(names(table, "operation").hits("^set$"), SET, COPY), device=ints(table, "device_id"),
+        process=process, rank=ints(table, "rank"), stream=ints(table, "stream_id"),
+        thread=_at(calls, "thread_id", called), call_start=_at(calls, "start_ns", called),
+        call_end=_at(calls, "end_ns", called), row=np.arange(rows), bytes=np.maximum(ints(table, "bytes"), 0),
+        blocks=np.zeros(rows, np.int64), is_host_copy=host, is_pageable=host & pageable, is_pinned=host & pinned & ~pageable,
+        is_migration=migration, name=Names(np.full(rows, -1, np.int64), []), path=names(table, "range_path"),
+    )  # fmt: skip
+
+
+def _match(process: Ints, correlation: Ints, calls: pa.Table) -> Ints:
+    """Return the row of the call with the same process and correlation id, -1 without one."""
+    if not len(calls) or not len(process):
+        return np.full(len(process), -1, np.int64)
+    theirs, number = ints(calls, "process_id"), ints(calls, "correlation_id")
+    keys = theirs << 32 | number & 0xFFFF_FFFF
+    order = np.argsort(keys, kind="stable")
+    wanted = process << 32 | correlation & 0xFFFF_FFFF
+    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    found = order[at]
+    known = (correlation != NONE) & (correlation != 0) & (number[found] != NONE)
+    return np.where((keys[found] == wanted) & known, found, -1)
+
+
+def _at(table: pa.Table, column: str, rows: Ints) -> Ints:
+    if not len(table):
+        return np.full(len(rows), NONE, np.int64)
+    return np.where(rows < 0, NONE, ints(table, column)[np.maximum(rows, 0)])
+
+
+def _join(parts: list[Work]) -> Work:
+    joined: dict[str, Any] = {}
+    for field in fields(Work):
+        values = [getattr(part, field.name) for part in parts]
+        if isinstance(values[0], Names):
+            joined[field.name] = _join_names(values)
+        else:
+            joined[field.name] = np.concatenate(values)
+    work = Work(**joined)
+    timed = (work.start != NONE) & (work.end != NONE) & (work.end >= work.start)
+    order = np.flatnonzero(timed)
+    return work.take(order[np.argsort(work.start[order], kind="stable")])
+
+
+def _join_names(parts: list[Names]) -> Names:
+    texts: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        place = np.array([texts.setdefault(t, len(texts)) for t in part.texts] + [-1], np.int64)
+        codes.append(place[part.codes])
+    return Names(np.concatenate(codes), list(texts))
+
+
+def _calls(table: pa.Table) -> Calls:
+    start, end = ints(table, "start_ns"), ints(table, "end_ns")
+    calls = Calls(start, end, ints(table, "process_id"), ints(table, "thread_id"), names(table, "name"))
+    domain = names(table, "domain")
+    timed = np.flatnonzero((start != NONE) & (end != NONE) & (end >= start) & ~domain.hits("^os$"))
+    return calls.take(timed[np.argsort(start[timed], kind="stable")])
+
+
+def _ranges(table: pa.Table, ops: pa.Table, end: int) -> Ranges:
+    """Join user ranges and framework operations: both say what the host was at."""
+    parts = []
+    for held in (table, ops):
+        start, stop = ints(held, "start_ns"), ints(held, "end_ns")
+        kept = start != NONE
+        if held is table and len(held):
+            kept &= ~names(held, "kind").hits("^mark$")
+        rows = np.flatnonzero(kept)
+        stop = np.where(stop == NONE, max(end, 0), stop)
+        parts.append(
+            (
+                start[rows],
+                stop[rows],
+                ints(held, "process_id")[rows],
+                ints(held, "thread_id")[rows],
+                names(held, "name").take(rows),
+            )
+        )
+    one, two = parts
+    return Ranges(
+        np.concatenate([one[0], two[0]]),
+        np.concatenate([one[1], two[1]]),
+        np.concatenate([one[2], two[2]]),
+        np.concatenate([one[3], two[3]]),
+        _join_names([one[4], two[4]]),
+    )

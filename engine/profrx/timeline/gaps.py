@@ -1,0 +1,119 @@
+"""Why the GPU was idle: every gap gets exactly one reason, so that the shares add up to the idle share.
+
+The reasons, first that applies:
+
+unknown     the operation after the gap has no host call in the capture
+queue       it had been submitted before the gap began: the device's own latency, or a wait for another stream
+first       the operation is the first launch of its kernel: loading, compiling, tuning, first allocations
+allocation  half of the gap passed inside cudaMalloc, cudaFree and their like
+copy        half of it passed inside copy calls (staging of pageable memory, blocking copies)
+sync        the host was waiting for the device when the gap began, so nothing could be queued
+launch      the gap is shorter than `LAUNCH_GAP_NS`: the host submits as fast as it can
+host        the host did something else: its own code, data loading, another library
+
+A wait can be blamed for no more idle time than the GPU work it waited for: without it the host would have worked
+on during that time. What a gap is longer than that counts as `host`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from profrx.timeline.calls import CallGroups
+from profrx.timeline.capture import NONE, Work
+from profrx.timeline.intervals import Bools, Ints, Union, union
+
+REASONS = ("unknown", "queue", "first", "allocation", "copy", "sync", "launch", "host")
+LAUNCH_GAP_NS = 50_000
+"""Submitting one operation takes 2 to 10 us in C++ and 10 to 50 us through a framework; a longer pause is host work."""
+SYNC_TAIL_NS = 5_000
+"""A wait returns this long after the device is done, at most, and still counts as the reason of the gap."""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Idle times of one device between its first and last operation.
+
+    Attributes:
+        starts, ends: of each gap.
+        reason: index into `REASONS`.
+        next: index of the operation that ended the gap.
+    """
+
+    starts: Ints
+    ends: Ints
+    reason: npt.NDArray[np.int8]
+    next: Ints
+    beyond_wait: Ints
+    """Part of a ``sync`` gap that would have been idle without the wait as well."""
+
+    @property
+    def lengths(self) -> Ints:
+        """Length of each gap."""
+        return self.ends - self.starts
+
+    def total(self, reason: str) -> int:
+        """Return the idle time with this reason."""
+        found = int(self.lengths[self.reason == REASONS.index(reason)].sum())
+        beyond = int(self.beyond_wait.sum())
+        return found - beyond if reason == "sync" else found + beyond if reason == "host" else found
+
+    def union(self) -> Union:
+        """Return the gaps as intervals."""
+        return Union(self.starts, self.ends)
+
+
+def find_gaps(work: Work, groups: dict[int, CallGroups]) -> Gaps:
+    """Return the gaps of one device (`work` holds only its operations) with their reasons."""
+    busy = union(work.start, work.end)
+    idle = busy.gaps()
+    after = np.searchsorted(work.start, idle.ends, side="left")
+    after = np.minimum(after, max(len(work) - 1, 0))
+    reason = np.full(len(idle.starts), REASONS.index("unknown"), np.int8)
+    called = work.call_start[after] != NONE if len(after) else np.zeros(0, bool)
+    first_use = _first_uses(work)
+    for process, group in groups.items():
+        rows = np.flatnonzero(called & (work.process[after] == process))
+        if len(rows):
+            at = after[rows]
+            reason[rows] = _reasons(
+                idle.starts[rows], idle.ends[rows], work.call_end[at], first_use[at], group
+            )
+    first = int(work.start[0]) if len(work) else 0
+    return Gaps(idle.starts, idle.ends, reason, after, _beyond_wait(idle, reason, first))
+
+
+def _beyond_wait(idle: Union, reason: npt.NDArray[np.int8], first: int) -> Ints:
+    rows = np.flatnonzero(reason == REASONS.index("sync"))
+    beyond = np.zeros(len(idle.starts), np.int64)
+    if len(rows):
+        since = np.concatenate([[first], idle.ends[rows[:-1]]])
+        work = idle.starts[rows] - since
+        beyond[rows] = np.maximum(idle.ends[rows] - idle.starts[rows] - work, 0)
+    return beyond
+
+
+def _first_uses(work: Work) -> Bools:
+    first = np.zeros(len(work), bool)
+    codes, rows = np.unique(work.name.codes, return_index=True)
+    first[rows[codes >= 0]] = True
+    return first
+
+
+def _reasons(
+    starts: Ints, ends: Ints, submitted: Ints, first_use: Bools, group: CallGroups
+) -> npt.NDArray[np.int8]:
+    length = ends - starts
+    found = np.where(length <= LAUNCH_GAP_NS, REASONS.index("launch"), REASONS.index("host")).astype(np.int8)
+    waiting = group.time["sync"].covers(starts) | (
+        group.time["sync"].within(starts, np.minimum(ends, starts + SYNC_TAIL_NS)) > 0
+    )
+    found[waiting] = REASONS.index("sync")
+    for name in ("copy", "allocation"):
+        found[group.time[name].within(starts, ends) * 2 >= length] = REASONS.index(name)
+    found[first_use] = REASONS.index("first")
+    found[submitted <= starts] = REASONS.index("queue")
+    return found

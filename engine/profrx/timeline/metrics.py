@@ -1,0 +1,300 @@
+"""`timeline_metrics`: every metric of a report's timeline, one wide table per scope.
+
+The tables have the columns ``subject_id``, ``subject``, ``weight_ns`` (the subject's time, the base of its shares)
+and then the metrics of `catalogue`. A metric that the capture cannot tell is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from profrx.timeline.calls import CallGroups, by_process
+from profrx.timeline.capture import KERNEL, NONE, Calls, Timeline, Work, read_timeline
+from profrx.timeline.catalogue import BY_NAME, KERNEL_METRICS, METRICS, RANGE_METRICS, Metric
+from profrx.timeline.classes import DEFAULT, classify
+from profrx.timeline.gaps import find_gaps
+from profrx.timeline.intervals import Ints, union
+from profrx.timeline.measure import Context, Values, measure
+from profrx.timeline.memory import memory_metrics
+
+if TYPE_CHECKING:
+    from profrx_parsers.report import Report
+
+SCOPES = ("report", "device", "stream", "range", "rank", "kernel")
+MAX_SUBJECTS = 10_000
+"""Rows of one table; the heaviest are kept."""
+
+
+def timeline_metrics(report: Report, classes: Path = DEFAULT) -> dict[str, pa.Table]:
+    """Return the metrics of a report by scope.
+
+    Args:
+        report: any report with launches or copies that have times; others give empty tables.
+        classes: table of kernel classes (see `classes.load_classes`).
+    """
+    timeline = read_timeline(report)
+    return Metrics(report, timeline, classes).tables()
+
+
+class Metrics:
+    """The tables of one timeline. Parts that several scopes share are computed once."""
+
+    def __init__(self, report: Report, timeline: Timeline, classes: Path = DEFAULT) -> None:
+        self.report = report
+        self.timeline = timeline
+        self.groups = by_process(timeline.calls) if timeline.has_calls else {}
+        kinds = classify(timeline.work.name.texts, classes)
+        self.kernel_class = [kind for kind, _ in kinds]
+        self.kernel_library = [library for _, library in kinds]
+        devices = report.table("devices")
+        self.device_names = dict(
+            zip(devices.column("device_id").to_pylist(), devices.column("name").to_pylist(), strict=True)
+        )
+        self.units = dict(
+            zip(
+                devices.column("device_id").to_pylist(),
+                devices.column("compute_units").to_pylist(),
+                strict=True,
+            )
+        )
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return every scope."""
+        work = self.timeline.work
+        if not len(work):
+            empty = {"kernel": KERNEL_METRICS, "range": RANGE_METRICS}
+            return {scope: _table([], empty.get(scope, METRICS)) for scope in SCOPES}
+        devices = self._devices(work)
+        return {
+            "report": _table([self._report(work, devices)], METRICS),
+            "device": _table(devices, METRICS),
+            "stream": _table(self._streams(work), METRICS),
+            "rank": _table(self._ranks(work), METRICS),
+            "kernel": self._kernels(work),
+            "range": self._ranges(work),
+        }
+
+    def _context(self, device: int | None, groups: Mapping[int, CallGroups] | None = None) -> Context:
+        return Context(
+            groups=self.groups if groups is None else groups,
+            ranges=self.timeline.ranges,
+            has_ranges=self.timeline.has_ranges,
+            has_calls=self.timeline.has_calls,
+            compute_units=None if device is None else self.units.get(device),
+            kernel_class=self.kernel_class,
+            kernel_library=self.kernel_library,
+        )
+
+    def _session(self, values: Values) -> Values:
+        session = self.timeline.session_ns
+        busy = values["busy_ns"]
+        values["session_ns"] = session
+        values["busy_session_share"] = busy / session if session and busy is not None else None
+        return values
+
+    def _devices(self, work: Work) -> list[dict[str, Any]]:
+        memory = memory_metrics(self.report, int(work.start.min()), int(work.end.max()))
+        rows = []
+        for number in np.unique(work.device).tolist():
+            mine = work.take(work.device == number)
+            values = self._session(measure(mine, self._context(number))) | memory.get(number, {})
+            name = self.device_names.get(number) or "device"
+            label = name if number == NONE else f"{name} ({number})"
+            rows.append(_row(None if number == NONE else str(number), label, values["window_ns"], values))
+        return rows
+
+    def _report(self, work: Work, devices: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        values = {m.name: _fold(m, devices) for m in METRICS}
+        span = union(work.start, work.end).span
+        values["window_ns"] = float(span)
+        values |= self._spread(work)
+        return _row("report", Path(self.report.info.source).name, span, values)
+
+    def _spread(self, work: Work) -> Values:
+        ranks = [_compute_time(work.take(rows), self.kernel_class) for _, rows in _rank_rows(work)]
+        most = max(ranks, default=0.0)
+        spread = (most - min(ranks)) / most if len(ranks) > 1 and most else None
+        return {"rank_count": len(ranks), "rank_spread_share": spread}
+
+    def _streams(self, work: Work) -> list[dict[str, Any]]:
+        keys = np.stack([work.device, work.process, work.stream])
+        distinct, place = np.unique(keys, axis=1, return_inverse=True)
+        rows = []
+        for number in range(min(distinct.shape[1], MAX_SUBJECTS)):
+            device, process, stream = (int(v) for v in distinct[:, number])
+            values = measure(work.take(place.reshape(-1) == number), self._context(device))
+            parts = [
+                f"{what} {v}"
+                for what, v in (("device", device), ("process", process), ("stream", stream))
+                if v != NONE
+            ]
+            rows.append(_row("/".join(parts), ", ".join(parts), values["busy_ns"], values))
+        return rows
+
+    def _ranks(self, work: Work) -> list[dict[str, Any]]:
+        rows = []
+        for label, chosen in _rank_rows(work)[:MAX_SUBJECTS]:
+            mine = work.take(chosen)
+            device = int(mine.device[0])
+            values = self._session(measure(mine, self._context(device)))
+            rows.append(_row(label, label, values["window_ns"], values))
+        return rows
+
+    def _kernels(self, work: Work) -> pa.Table:
+        kernels = work.take((work.kind == KERNEL) & (work.name.codes >= 0))
+        window = union(work.start, work.end).span
+        duration = (kernels.end - kernels.start).astype(np.float64)
+        total = float(duration.sum())
+        order = np.argsort(kernels.name.codes, kind="stable")
+        cuts = np.flatnonzero(np.diff(kernels.name.codes[order])) + 1
+        rows = []
+        for chosen in np.split(order, cuts) if len(order) else []:
+            values = _kernel_values(kernels, chosen, duration, total, window, self.units)
+            code = int(kernels.name.codes[chosen[0]])
+            name = kernels.name.texts[code]
+            row = _row(name, name, values["kernel_time_ns"], values)
+            rows.append(row | {"class": self.kernel_class[code], "library": self.kernel_library[code]})
+        rows.sort(key=lambda r: -(r["weight_ns"] or 0))
+        return _table(rows[:MAX_SUBJECTS], KERNEL_METRICS, ("class", "library"))
+
+    def _ranges(self, work: Work) -> pa.Table:
+        groups = self.groups
+        window = union(work.start, work.end).span
+        idle = np.zeros(len(work), np.int64)
+        for number in np.unique(work.device).tolist():
+            rows = np.flatnonzero(work.device == number)
+            gaps = find_gaps(work.take(rows), groups)
+            idle[rows[gaps.next]] = gaps.lengths
+        members: dict[str, list[int]] = {}
+        for code, path in enumerate(work.path.texts):
+            parts = path.split(" / ")
+            for depth in range(1, len(parts) + 1):
+                if len(members) < MAX_SUBJECTS:
+                    members.setdefault(" / ".join(parts[:depth]), []).append(code)
+        is_kernel = (work.kind == KERNEL) & (work.path.codes >= 0)
+        order = np.argsort(work.path.codes, kind="stable")
+        bounds = np.searchsorted(work.path.codes[order], np.arange(len(work.path.texts) + 1))
+        rows_out = []
+        for path, codes in members.items():
+            chosen = np.concatenate([order[bounds[c] : bounds[c + 1]] for c in codes])
+            chosen = np.sort(chosen[is_kernel[chosen]])
+            if len(chosen):
+                values = _range_values(work, chosen, idle, window)
+                rows_out.append(_row(path, path, values["gpu_busy_ns"], values))
+        rows_out.sort(key=lambda r: -(r["weight_ns"] or 0))
+        return _table(rows_out, RANGE_METRICS)
+
+
+def _row(subject: str | None, label: str, weight: float | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {"subject_id": subject, "subject": label, "weight_ns": weight, **values}
+
+
+def _table(
+    rows: Sequence[Mapping[str, Any]], metrics: Iterable[Metric], texts: Sequence[str] = ()
+) -> pa.Table:
+    fields = [pa.field("subject_id", pa.string()), pa.field("subject", pa.string())]
+    fields.append(pa.field("weight_ns", pa.float64(), metadata={"unit": "ns"}))
+    fields += [pa.field(m.name, pa.float64(), metadata={"unit": m.unit, "doc": m.meaning}) for m in metrics]
+    fields += [pa.field(name, pa.string()) for name in texts]
+    columns = []
+    for field in fields:
+        values = [row.get(field.name) for row in rows]
+        if field.type == pa.float64():
+            values = [None if v is None else float(v) for v in values]
+        columns.append(pa.array(values, field.type))
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _fold(metric: Metric, devices: Sequence[Mapping[str, Any]]) -> float | None:
+    known = [
+        (float(d[metric.name]), float(d["window_ns"])) for d in devices if d.get(metric.name) is not None
+    ]
+    if not known:
+        return None
+    if metric.fold == "sum":
+        return sum(value for value, _ in known)
+    if metric.fold == "max":
+        return max(value for value, _ in known)
+    weight = sum(w for _, w in known)
+    return sum(v * w for v, w in known) / weight if weight else None
+
+
+def _rank_rows(work: Work) -> list[tuple[str, Ints]]:
+    by_rank = (work.rank != NONE).all()
+    keys = work.rank if by_rank else work.process
+    return [
+        (
+            f"{'rank' if by_rank else 'process'} {key}" if key != NONE else "process",
+            np.flatnonzero(keys == key),
+        )
+        for key in np.unique(keys).tolist()
+    ]
+
+
+def _compute_time(work: Work, kinds: Sequence[str]) -> float:
+    mine = np.array([*(k == "communication" for k in kinds), False], bool)[work.name.codes]
+    rows = (work.kind == KERNEL) & ~mine
+    return float((work.end - work.start)[rows].sum())
+
+
+def _kernel_values(
+    kernels: Work,
+    rows: Ints,
+    duration: np.ndarray,
+    total: float,
+    window: int,
+    units: Mapping[Any, int | None],
+) -> Values:
+    mine = duration[rows]
+    spent = float(mine.sum())
+    many = len(rows) > 1
+    later = float(np.median(mine[1:])) if many else 0.0
+    called = rows[kernels.call_start[rows] != NONE]
+    blocks = kernels.blocks[rows]
+    known = float(np.median(blocks[blocks > 0])) if (blocks > 0).any() else None
+    count = units.get(int(kernels.device[rows[0]]))
+    return {
+        "launch_count": len(rows),
+        "kernel_time_ns": spent,
+        "kernel_time_share": spent / total if total else None,
+        "window_share": spent / window if window else None,
+        "mean_ns": spent / len(rows),
+        "median_ns": float(np.median(mine)),
+        "p95_ns": float(np.percentile(mine, 95)),
+        "min_ns": float(mine.min()),
+        "max_ns": float(mine.max()),
+        "variation_ratio": float(mine.std() / mine.mean()) if many and spent else None,
+        "first_ratio": float(mine[0]) / later if later else None,
+        "blocks_median_count": known,
+        "launch_latency_ns": float(np.median(kernels.start[called] - kernels.call_start[called]))
+        if len(called)
+        else None,
+        "fill_ratio": known / count if known and count else None,
+    }
+
+
+def _range_values(work: Work, rows: Ints, idle: Ints, window: int) -> Values:
+    start, end = work.start[rows], work.end[rows]
+    busy = union(start, end).total
+    spent = float((end - start).sum())
+    return {
+        "launch_count": len(rows),
+        "kernel_time_ns": spent,
+        "gpu_busy_ns": busy,
+        "gpu_window_share": busy / window if window else None,
+        "kernel_mean_ns": spent / len(rows),
+        "idle_ns": int(idle[rows].sum()),
+    }
+
+
+def metric(name: str) -> Metric:
+    """Return the description of a metric of the wide scopes."""
+    return BY_NAME[name]
+
+
+__all__ = ["SCOPES", "Calls", "Metrics", "metric", "timeline_metrics"]

@@ -1,0 +1,171 @@
+"""The page's first question, answered: is the GPU busy, what is it waiting for, which kernels deserve `ncu`.
+
+`busy_summary` fills ``summary.busy`` of the findings. The page should show, in this order:
+
+1. `verdict`: "The GPU is busy 8 % of the window: no kernel tuning will show." Below `LOW_BUSY` this comes before
+   everything else; from `HIGH_BUSY` on it says that the time is in the kernels.
+2. `busy_share` over first-to-last operation and `busy_session_share` over the whole session, both named.
+3. `idle`: where the idle time went, largest first, with what each reason means.
+4. `kernels`: from `kernels_worth_profiling`, each with the share of the window and the exact command.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profrx.timeline.capture import KERNEL, names, read_timeline
+from profrx.timeline.gaps import REASONS
+from profrx.timeline.metrics import Metrics
+
+if TYPE_CHECKING:
+    from profrx_parsers.report import Report
+
+LOW_BUSY, HIGH_BUSY = 0.5, 0.9
+LEAST_SHARE = 0.05
+"""A kernel under this share of the window is not worth a profile of its own."""
+MOST_KERNELS = 5
+WARM_LAUNCHES = 3
+"""Launches skipped at least: first launches load code and fill caches."""
+
+_MEANING = {
+    "unknown": "the calls of this work were not recorded",
+    "queue": "work was queued: the device's own latency or a wait for another stream",
+    "first": "first launches of kernels: loading, compiling, tuning",
+    "allocation": "allocating and freeing device memory",
+    "copy": "copy calls that block the host",
+    "sync": "waiting for the device before submitting more",
+    "launch": "submitting work one piece at a time",
+    "host": "host code outside the GPU API",
+}
+
+
+def busy_summary(report: Report) -> dict[str, Any] | None:
+    """Return the busy part of a report's summary, None when it holds no timed GPU work.
+
+    Keys: `verdict` (one sentence), `busy_share`, `busy_session_share` (null when the session's length is
+    unknown), `window_ns`, `session_ns`, `idle` (list of `reason`, `share`, `meaning`, largest first), `devices` (list of
+    `device`, `busy_share`), `kernels` (see `kernels_worth_profiling`).
+    """
+    timeline = read_timeline(report)
+    if not len(timeline.work):
+        return None
+    tables = Metrics(report, timeline).tables()
+    row = tables["report"].to_pylist()[0]
+    idle = [
+        {"reason": r, "share": row[f"idle_{r}_share"], "meaning": _MEANING[r]}
+        for r in REASONS
+        if row[f"idle_{r}_share"]
+    ]
+    idle.sort(key=lambda entry: -entry["share"])
+    return {
+        "verdict": _verdict(row, idle),
+        "busy_share": row["busy_share"],
+        "busy_session_share": row["busy_session_share"],
+        "window_ns": row["window_ns"],
+        "session_ns": row["session_ns"],
+        "idle": idle,
+        "devices": [
+            {"device": d["subject"], "busy_share": d["busy_share"]} for d in tables["device"].to_pylist()
+        ],
+        "kernels": _worth(report, timeline, tables["kernel"].to_pylist(), row["busy_share"]),
+    }
+
+
+def _verdict(row: dict[str, Any], idle: list[dict[str, Any]]) -> str:
+    busy = row["busy_share"]
+    cause = (
+        f" Most of the idle time: {idle[0]['meaning']} ({idle[0]['share']:.0%} of the window)."
+        if idle
+        else ""
+    )
+    if busy < LOW_BUSY:
+        return f"The GPU is busy {busy:.0%} of the window: no kernel tuning will show.{cause}"
+    if busy < HIGH_BUSY:
+        return f"The GPU is busy {busy:.0%} of the window: close the gaps first, then tune kernels.{cause}"
+    return f"The GPU is busy {busy:.0%} of the window: the time is in the kernels and copies themselves."
+
+
+def kernels_worth_profiling(report: Report) -> list[dict[str, Any]]:
+    """Return the kernels that deserve `ncu`, the heaviest first, each with the exact command.
+
+    Keys: `kernel_id`, `short`, `window_share`, `kernel_time_share`, `launches`, `median_ns`, `class`, `skip` (launches
+    of that name to pass over), `command` (with ``APPLICATION`` for the program and its arguments, which
+    are private), `note`. Kernels under 5 % of the window are left out; so are library kernels' notes
+    left in: profiling them pays only to choose other shapes or another algorithm.
+    """
+    summary = busy_summary(report)
+    return summary["kernels"] if summary else []
+
+
+def _worth(report: Report, timeline: Any, kernels: list[dict[str, Any]], busy: float) -> list[dict[str, Any]]:
+    work = timeline.work.take(timeline.work.kind == KERNEL)
+    short_of = _short_names(report)
+    found = []
+    for kernel in kernels[:MOST_KERNELS]:
+        if kernel["window_share"] < LEAST_SHARE:
+            break
+        short = short_of.get(kernel["subject_id"]) or kernel["subject"]
+        same = np.array([short_of.get(t) == short for t in work.name.texts] or [False], bool)
+        rows = np.flatnonzero(same[work.name.codes] & (work.name.codes >= 0))
+        code = work.name.texts.index(kernel["subject_id"])
+        skip = _skip(work, rows, code)
+        found.append(
+            {
+                "kernel_id": kernel["subject_id"],
+                "short": short,
+                "window_share": kernel["window_share"],
+                "kernel_time_share": kernel["kernel_time_share"],
+                "launches": int(kernel["launch_count"]),
+                "median_ns": kernel["median_ns"],
+                "class": kernel["class"],
+                "skip": skip,
+                "command": _command(report, short, skip),
+                "note": _note(kernel, busy),
+            }
+        )
+    return found
+
+
+def _skip(work: Any, rows: np.ndarray, code: int) -> int:
+    """Return how many launches of that bare name come before a typical launch of this very kernel.
+
+    Typical: the one whose duration is nearest to the median, among the launches after the warm-up.
+    """
+    mine = np.flatnonzero(work.name.codes[rows] == code)
+    settled = mine[min(WARM_LAUNCHES, len(mine) - 1) :]
+    duration = (work.end - work.start)[rows]
+    middle = np.median(duration[mine])
+    return int(settled[np.argmin(np.abs(duration[settled] - middle))])
+
+
+def _command(report: Report, short: str, skip: int) -> str:
+    name = short if re.fullmatch(r"\w+", short) else f"regex:{re.escape(short)}"
+    if report.info.tool in ("nsys", "torch.profiler", None):
+        return (
+            f"ncu --set full --import-source yes --kernel-name {shlex.quote(name)} --launch-skip {skip} --launch-count 1 "
+            f"-o {re.sub(r'[^A-Za-z0-9_]', '_', short)[:60]} APPLICATION"
+        )
+    return f"rocprof-compute profile --kernel {shlex.quote(short)} --dispatch {skip + 1} --name {re.sub(r'[^A-Za-z0-9_]', '_', short)[:60]} -- APPLICATION"
+
+
+def _note(kernel: dict[str, Any], busy: float) -> str:
+    if busy < LOW_BUSY:
+        return "only after the GPU is kept busy: until then its time hardly shows in the run"
+    if kernel["library"] in ("cublas", "cudnn", "cufft", "cusparse", "nccl"):
+        return f"a library kernel ({kernel['library']}): worth a profile to check shapes, data type and tensor cores"
+    return "own or framework kernel: open to tuning and fusion"
+
+
+def _short_names(report: Report) -> dict[str, str]:
+    table = report.compact("launches")
+    identity, short = names(table, "kernel_id"), names(table, "kernel_short")
+    both = np.flatnonzero((identity.codes >= 0) & (short.codes >= 0))
+    codes, first = np.unique(identity.codes[both], return_index=True)
+    return {
+        identity.texts[code]: short.texts[short.codes[both[row]]]
+        for code, row in zip(codes.tolist(), first.tolist(), strict=True)
+    }
