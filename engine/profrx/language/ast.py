@@ -24,6 +24,12 @@ class Span:
 NOWHERE = Span("", 0, 0, 0, 0)
 
 
+class Word(str):
+    """An id, name or level as the parser read it: a plain string that knows its place."""
+
+    span: Span = NOWHERE
+
+
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """Base of all nodes."""

@@ -47,11 +47,11 @@ def _string(kind: str) -> Callback:
 
 
 def _word(kind: str) -> Callback:
-    return lambda self, c: Item(kind, str(c[1]), self.span(c))
+    return lambda self, c: Item(kind, self.word(c[1]), self.span(c))
 
 
 def _ids(kind: str) -> Callback:
-    return lambda self, c: Item(kind, tuple(str(x) for x in c[1:] if x.type == "ID"), self.span(c))
+    return lambda self, c: Item(kind, tuple(self.word(x) for x in c[1:] if x.type == "ID"), self.span(c))
 
 
 def _expr(kind: str) -> Callback:
@@ -79,6 +79,12 @@ class Builder:
         start = first.start if isinstance(first, Token) else first.span.at[1]
         end = last.end if isinstance(last, Token) else last.span.at[2]
         return Place(self.map, start, end)
+
+    def word(self, token: Token) -> ast.Word:
+        """An id or name with its place."""
+        word = ast.Word(token)
+        word.span = Place(self.map, token.start, token.end)
+        return word
 
     def report(self, code: str, message: str, span: ast.Span, hint: str = "") -> None:
         """Note a mistake and go on."""
@@ -165,7 +171,7 @@ class Builder:
         return self.deep(ast.If(c[1], c[3], c[5], span=self.span(c)), c[1], c[3], c[5])
 
     def fired(self, c: list[Any]) -> ast.Fired:
-        return ast.Fired(str(c[2]), span=self.span(c))
+        return ast.Fired(self.word(c[2]), span=self.span(c))
 
     def choice(self, c: list[Any]) -> Any:
         labels = tuple(decode(token) for token in _of(c, "STRING"))
@@ -174,18 +180,18 @@ class Builder:
 
     def call(self, c: list[Any]) -> Any:
         arguments = tuple(child for child in c if not isinstance(child, Token))
-        return self.deep(ast.Call(str(c[0]), arguments, span=self.span(c)), *arguments)
+        return self.deep(ast.Call(self.word(c[0]), arguments, span=self.span(c)), *arguments)
 
     def aggregate(self, c: list[Any]) -> Any:
         domain, metric, raw = c[4].value
         where = c[6] if len(c) > 6 else None
-        node = ast.Aggregate(str(c[0]), c[2], domain, metric, where, raw, span=self.span(c))
+        node = ast.Aggregate(self.word(c[0]), c[2], domain, metric, where, raw, span=self.span(c))
         return self.deep(node, c[2], where)
 
     def domain(self, c: list[Any]) -> Item:
         raw = len(c) == 2 and c[1].type == "STRING"
-        metric = "" if len(c) == 1 else decode(c[1]) if raw else str(c[1])
-        return Item("domain", (str(c[0]), metric, raw), self.span(c))
+        metric = "" if len(c) == 1 else decode(c[1]) if raw else self.word(c[1])
+        return Item("domain", (self.word(c[0]), metric, raw), self.span(c))
 
     def range(self, c: list[Any]) -> ast.Range:
         return ast.Range(c[0], c[2], span=self.span(c))
@@ -215,20 +221,22 @@ class Builder:
     when, valid = _expr("when"), _expr("valid")
 
     def under(self, c: list[Any]) -> Item:
-        return Item("under", (tuple(str(x) for x in _of(c, "ID")), c[-1] == "anyway"), self.span(c))
+        return Item("under", (tuple(self.word(x) for x in _of(c, "ID")), c[-1] == "anyway"), self.span(c))
 
     def version(self, c: list[Any]) -> Item:
         return Item("version", self.whole(c[1], "a version"), self.span(c))
 
     def status(self, c: list[Any]) -> Item:
-        return Item("status", (str(c[1]), str(c[3]) if len(c) > 3 else ""), self.span(c))
+        return Item("status", (self.word(c[1]), self.word(c[3]) if len(c) > 3 else ""), self.span(c))
 
     def level(self, c: list[Any]) -> Item:
         if len(c) == 1:
-            return Item("level", [ast.Level(str(c[0]), span=self.span(c))], self.span(c))
+            return Item("level", [ast.Level(self.word(c[0]), span=self.span(c))], self.span(c))
         if self.same_line(c[0], c[1]):
-            return Item("level", [ast.Level(str(c[0]), c[2], span=self.span(c))], self.span(c))
-        return Item("level", [ast.Level(str(c[0]), span=self.span(c[:1])), self.when(c[1:])], self.span(c))
+            return Item("level", [ast.Level(self.word(c[0]), c[2], span=self.span(c))], self.span(c))
+        return Item(
+            "level", [ast.Level(self.word(c[0]), span=self.span(c[:1])), self.when(c[1:])], self.span(c)
+        )
 
     def levels(self, c: list[Any]) -> list[Item]:
         """`severity high` and, on the next line, `when …`: the second is the rule's own condition."""
@@ -270,7 +278,7 @@ class Builder:
 
     def lines(self, c: list[Any]) -> Item:
         top = self.whole(c[3], "top") if len(c) > 3 else 5
-        return Item("lines", ast.Lines(str(c[1]), top, span=self.span(c)), self.span(c))
+        return Item("lines", ast.Lines(self.word(c[1]), top, span=self.span(c)), self.span(c))
 
     def collect(self, c: list[Any]) -> Item:
         return Item(
@@ -280,14 +288,16 @@ class Builder:
     def suppresses(self, c: list[Any]) -> Item:
         when = c[3] if str(c[2]) == "when" else None
         return Item(
-            "suppresses", ast.Suppresses(str(c[1]), decode(c[-1]), when, span=self.span(c)), self.span(c)
+            "suppresses",
+            ast.Suppresses(self.word(c[1]), decode(c[-1]), when, span=self.span(c)),
+            self.span(c),
         )
 
     def blocked_metric(self, c: list[Any]) -> Token:
         return cast(Token, c[1])
 
     def blocks(self, c: list[Any]) -> Item:
-        names = tuple(str(x) for x in c[1:] if x.type in ("ID", "NAME"))
+        names = tuple(self.word(x) for x in c[1:] if x.type in ("ID", "NAME"))
         return Item("blocks", names, self.span(c))
 
     def row(self, c: list[Any]) -> ast.Row:
@@ -296,7 +306,7 @@ class Builder:
         title = decode(c[1]) if at == 2 else ""
         because = decode(strings[-1]) if strings and strings[-1] is not c[1] else ""
         last = len(c) - (1 if str(c[-1]) == "," else 0)
-        return ast.Row(str(c[0]), c[at + 1], because, title, span=self.span(c[:last]))
+        return ast.Row(self.word(c[0]), c[at + 1], because, title, span=self.span(c[:last]))
 
     def table(self, c: list[Any]) -> Item:
         return Item("table", (str(c[0]), tuple(_all(c, ast.Row))), self.span(c))
@@ -322,7 +332,7 @@ class Builder:
         names = () if formula is not None else tuple(decode(x) for x in _of(c, "STRING"))
         units = _of(c, "UNIT") if formula is None else []
         node = ast.MetricSource(
-            str(c[1]),
+            self.word(c[1]),
             names,
             formula,
             filters.get("arch"),

@@ -116,10 +116,12 @@ class DeclarationBuilder(Builder):
         if str(c[0]) == "value" and len(c) > 1:
             span = self.span(c[1:])
             return Item("value", ast.Range(c[1], c[-1], span=span), span)
-        return Item("outcome", " ".join(str(x) for x in c), self.span(c))
+        outcome = ast.Word(" ".join(c))
+        outcome.span = self.span(c)
+        return Item("outcome", outcome, self.span(c))
 
     def expect_level(self, c: list[Any]) -> Item:
-        return Item(str(c[0]), str(c[1]), self.span(c))
+        return Item(str(c[0]), self.word(c[1]), self.span(c))
 
     def expect_estimate(self, c: list[Any]) -> Item:
         return Item("estimate", ast.Range(c[1], c[-1], span=self.span(c[1:])), self.span(c))
@@ -192,21 +194,21 @@ class DeclarationBuilder(Builder):
         )
 
     def ruleset_entry(self, c: list[Any]) -> tuple[str, int]:
-        return str(c[0]), self.whole(c[2], "a version") if len(c) > 2 else 1
+        return self.word(c[0]), self.whole(c[2], "a version") if len(c) > 2 else 1
 
     def ruleset(self, c: list[Any]) -> ast.Ruleset:
         rules = tuple(child for child in c if isinstance(child, tuple))
         return ast.Ruleset(decode(c[1]), rules, span=self.span(c))
 
     def cause(self, c: list[Any]) -> ast.Cause:
-        return ast.Cause(str(c[1]), decode(c[2]), span=self.span(c))
+        return ast.Cause(self.word(c[1]), decode(c[2]), span=self.span(c))
 
     def reference(self, c: list[Any]) -> ast.Reference:
         get = {child.kind: child.value for child in c if isinstance(child, Item)}
         for key in ("title", "url"):
             if not get.get(key):
                 self.report("missing-statement", f"reference {c[1]} has no `{key}`", self.span(c[:2]))
-        return ast.Reference(str(c[1]), get.get("title", ""), get.get("url", ""), span=self.span(c))
+        return ast.Reference(self.word(c[1]), get.get("title", ""), get.get("url", ""), span=self.span(c))
 
     def file_param(self, c: list[Any]) -> ast.Param:
         param, *stray = c[0]
@@ -217,7 +219,7 @@ class DeclarationBuilder(Builder):
     def block(self, c: list[Any]) -> ast.Metric | ast.Verdict | ast.Guard | ast.Rule:
         override = str(c[0]) == "override"
         head = c[1:] if override else c
-        kind, name = str(head[0]), str(head[1])
+        kind, name = str(head[0]), self.word(head[1])
         items: list[Item] = []
         for child in head[2:]:
             items += child if isinstance(child, list) else [] if isinstance(child, Token) else [child]

@@ -1,0 +1,121 @@
+"""What a check knows: the pack, and what each name means inside a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from profrx.language import ast
+from profrx.language.diagnostics import Diagnostic, Severity
+from profrx.language.pack import Pack
+from profrx.language.walk import Judge
+
+MEMBER_NAMES = ("key", "index", "value")
+"""What a member of ``over instances`` is called by."""
+NARROW_TO_WIDE = ("launch", "kernel", "stream", "range", "rank", "device", "report", "pair", "archive")
+"""Scopes, the narrowest first."""
+
+Found = ast.Metric | ast.Param | ast.Let
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names one expression can read.
+
+    Attributes:
+        owner: the declaration.
+        lets: only those above the expression, when it is a let itself.
+        members: the expression is evaluated per member, so `MEMBER_NAMES` mean something.
+    """
+
+    pack: Pack
+    owner: ast.Declaration
+    lets: tuple[ast.Let, ...] = ()
+    params: tuple[ast.Param, ...] = ()
+    members: bool = False
+
+    def find(self, name: str) -> Found | None:
+        """What a name stands for: a let before a param before a metric."""
+        for let in reversed(self.lets):
+            if let.name == name:
+                return let
+        for param in self.params:
+            if param.name == name:
+                return param
+        return self.pack.metrics.get(name) or self.pack.params.get(name)
+
+    def before(self, let: ast.Let) -> Scope:
+        """The scope in which the expression of `let` itself is read."""
+        at = next((i for i, known in enumerate(self.lets) if known is let), 0)
+        return replace(self, lets=self.lets[:at])
+
+    def inside(self) -> Scope:
+        """The scope of a member expression."""
+        return replace(self, members=True)
+
+    def known(self) -> list[str]:
+        """Every name that can be read here."""
+        own = [let.name for let in self.lets] + [param.name for param in self.params]
+        return (
+            own
+            + list(self.pack.metrics)
+            + list(self.pack.params)
+            + (list(MEMBER_NAMES) if self.members else [])
+        )
+
+
+@dataclass
+class Context:
+    """One run of all checks over a pack.
+
+    Attributes:
+        pack: what is checked.
+        only: names of the files whose declarations are judged; the rest is background (None = all).
+        found: diagnostics so far.
+        broken: declarations with an error, by identity: later passes leave them alone.
+    """
+
+    pack: Pack
+    only: frozenset[str] | None = None
+    found: list[Diagnostic] = field(default_factory=list)
+    broken: set[int] = field(default_factory=set)
+
+    def report(
+        self,
+        owner: ast.Declaration,
+        code: str,
+        message: str,
+        span: ast.Span,
+        *,
+        severity: Severity = "error",
+        hint: str = "",
+        expected: tuple[str, ...] = (),
+    ) -> None:
+        """Note a mistake in a declaration."""
+        self.found.append(Diagnostic(code, message, span, severity, hint, expected, subject(owner)))
+        if severity == "error":
+            self.broken.add(id(owner))
+
+    def wanted(self, node: ast.Declaration) -> bool:
+        """Whether a declaration is to be judged."""
+        return self.only is None or node.span.file in self.only
+
+    def judges(self) -> Iterator[Judge]:
+        """Rules, verdicts and guards to judge."""
+        for table in (self.pack.rules, self.pack.verdicts, self.pack.guards):
+            yield from (node for node in table.values() if self.wanted(node))
+
+    def metrics(self) -> Iterator[ast.Metric]:
+        """Metrics to judge."""
+        return (node for node in self.pack.metrics.values() if self.wanted(node))
+
+    def scope(self, node: ast.Declaration) -> Scope:
+        """What the expressions of a declaration can read."""
+        if isinstance(node, ast.Rule | ast.Verdict | ast.Guard):
+            return Scope(self.pack, node, node.lets, node.params)
+        return Scope(self.pack, node)
+
+
+def subject(node: ast.Declaration) -> str:
+    """``rule tail-effect``."""
+    return f"{type(node).__name__.lower()} {node.name}"
