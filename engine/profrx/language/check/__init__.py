@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 
 from profrx.language.check.context import Context
 from profrx.language.check.names import names
+from profrx.language.check.units import units
 from profrx.language.diagnostics import Diagnostic
 from profrx.language.pack import Pack
 
-PASSES: tuple[Callable[[Context], None], ...] = (names,)
+PASSES: tuple[Callable[[Context], None], ...] = (names, units)
 """Order matters: a declaration that an earlier pass finds broken is spared by the later ones that build on it."""
 
 
