@@ -19,9 +19,7 @@ MAY_IMPORT = {
     "profrx_rules": set[str](),
 }
 MAX_LINES = 600
-MODULES = [
-    (name, path) for name, folder in PACKAGES.items() for path in sorted(folder.rglob("*.py"))
-]
+MODULES = [(name, path) for name, folder in PACKAGES.items() for path in sorted(folder.rglob("*.py"))]
 
 
 def imported(path: Path) -> set[str]:

@@ -122,5 +122,6 @@ def _support(found: Inspection, report: Report, packs: Sequence[str]) -> None:
     can, cannot = support(report, load_pack(packs))
     found.rules_supported = can
     found.rules_unsupported = [
-        RuleSupport(rule=one.rule, title=one.title, missing=one.missing, collect=one.collect) for one in cannot
+        RuleSupport(rule=one.rule, title=one.title, missing=one.missing, collect=one.collect)
+        for one in cannot
     ]

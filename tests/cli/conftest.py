@@ -39,7 +39,11 @@ def profrx() -> Run:
 
     def call(*arguments: str | Path) -> Ran:
         out, err = stream(), stream()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as stop,
+        ):
             run([str(word) for word in arguments])
         return Ran(int(stop.value.code or 0), content(out), content(err))
 

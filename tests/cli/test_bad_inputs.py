@@ -69,9 +69,13 @@ def test_diagnose_tells_one_line_and_goes_on(profrx: Run, tmp_path: Path, report
     assert "gather_strided" in ran.out
 
 
-@pytest.mark.parametrize("verb", [["inspect"], ["tables", "--table", "launches"], ["tables"]], ids=lambda v: "-".join(v))
+@pytest.mark.parametrize(
+    "verb", [["inspect"], ["tables", "--table", "launches"], ["tables"]], ids=lambda v: "-".join(v)
+)
 @pytest.mark.parametrize("kind", ["empty", "text", "cut-zstd", "folder", "missing"])
-def test_other_verbs_tell_one_line(profrx: Run, tmp_path: Path, report: Path, kind: str, verb: list[str]) -> None:
+def test_other_verbs_tell_one_line(
+    profrx: Run, tmp_path: Path, report: Path, kind: str, verb: list[str]
+) -> None:
     bad = make(kind, tmp_path, report)
     ran = profrx(*verb, bad)
     assert ran.code == 3

@@ -92,7 +92,17 @@ def test_a_closed_pipe_is_no_error(report: Path) -> None:
 
 
 def test_binary_output_goes_to_a_pipe(report: Path) -> None:
-    words = [sys.executable, "-m", "profrx", "tables", str(report), "--table", "launches", "--format", "arrow"]
+    words = [
+        sys.executable,
+        "-m",
+        "profrx",
+        "tables",
+        str(report),
+        "--table",
+        "launches",
+        "--format",
+        "arrow",
+    ]
     import pyarrow as pa
 
     table = pa.ipc.open_file(subprocess.run(words, capture_output=True, check=True).stdout).read_all()

@@ -26,8 +26,12 @@ LEVELS = ("info", "low", "medium", "high", "critical")
 @options.PACKS
 @options.PARAMS
 @options.KERNEL
-@click.option("--top", type=click.IntRange(min=1), help="Rows of the ranked table in text, md and html; default 10.")
-@click.option("--fail-on", type=click.Choice(LEVELS), help="Exit with 1 when a finding is at least this severe.")
+@click.option(
+    "--top", type=click.IntRange(min=1), help="Rows of the ranked table in text, md and html; default 10."
+)
+@click.option(
+    "--fail-on", type=click.Choice(LEVELS), help="Exit with 1 when a finding is at least this severe."
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 also when a rule could not be judged.")
 @click.pass_obj
 def diagnose(

@@ -66,7 +66,9 @@ def _device(row: dict[str, object]) -> str:
         value = row.get(key)
         if isinstance(value, int | float):
             facts.append(f"{label} {numbers.quantity(float(value), unit)}")
-    name = f"device {row.get('device_id', '?')}: {row.get('name') or 'unnamed'} {row.get('arch') or ''}".rstrip()
+    name = (
+        f"device {row.get('device_id', '?')}: {row.get('name') or 'unnamed'} {row.get('arch') or ''}".rstrip()
+    )
     source = f"\n  peaks: {row['peak_source']}" if row.get("peak_source") else ""
     return clean(name) + ("\n  " + clean(", ".join(facts)) if facts else "") + _tail(source)
 
@@ -92,5 +94,7 @@ def _rules(one: Inspection) -> str:
         needed.setdefault(together(sorted({option(c) for c in rule.collect})), []).append(rule.rule)
     for how, rules in sorted(needed.items(), key=lambda item: (not item[0], -len(item[1]))):
         named = ", ".join(rules[:8]) + (f" and {len(rules) - 8} more" if len(rules) > 8 else "")
-        lines.append(f"  add `{how}` for {named}" if how else f"  no option supplies what these need: {named}")
+        lines.append(
+            f"  add `{how}` for {named}" if how else f"  no option supplies what these need: {named}"
+        )
     return "\n".join(clean(line) if i == 0 else f"  {clean(line)}" for i, line in enumerate(lines))

@@ -121,7 +121,7 @@ def advice(finding: Finding) -> Advice:
         confidence=finding.confidence,
         subject=subject.short or subject.name or subject.kernel or "",
         full=subject.kernel or subject.name or "",
-        launches=_launches(subject.launches),
+        launches=ranges(subject.launches),
         saves=saves,
         speedup=speedup,
         of_report=of_report,
@@ -142,7 +142,9 @@ def advice(finding: Finding) -> Advice:
 
 
 def _title(finding: Finding) -> str:
-    return f"{finding.title} (same cause as {finding.same_cause_as})" if finding.same_cause_as else finding.title
+    return (
+        f"{finding.title} (same cause as {finding.same_cause_as})" if finding.same_cause_as else finding.title
+    )
 
 
 def gaps(report: ReportFindings) -> tuple[Gap, ...]:
@@ -204,7 +206,7 @@ def option(collect: Collect) -> str:
     return f"{collect.tool} {collect.option}".strip()
 
 
-def _launches(launches: list[int]) -> str:
+def ranges(launches: list[int]) -> str:
     """Return launch ids as ranges: ``0-3, 7``, at most six of them."""
     runs: list[list[int]] = []
     for one in sorted(set(launches)):

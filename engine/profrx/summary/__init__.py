@@ -28,7 +28,10 @@ def wanted_metrics() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def complete(
-    found: ReportFindings, report: Report, metrics: Columns | None = None, rows: Mapping[int, int] | None = None
+    found: ReportFindings,
+    report: Report,
+    metrics: Columns | None = None,
+    rows: Mapping[int, int] | None = None,
 ) -> ReportFindings:
     """Fill conditions, kernels, summary and the vendor's view into `found` and return it.
 

@@ -29,7 +29,9 @@ class Values:
         rows: row of the frame per launch_id; None = the same number.
     """
 
-    def __init__(self, report: Report, metrics: Columns | None, rows: Mapping[int, int] | None = None) -> None:
+    def __init__(
+        self, report: Report, metrics: Columns | None, rows: Mapping[int, int] | None = None
+    ) -> None:
         self._metrics = metrics
         self._rows = rows
         self._raw = report.extras.get("metric_columns")

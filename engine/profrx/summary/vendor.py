@@ -143,9 +143,7 @@ def _compare(
     )
 
 
-def _judge(
-    kernel: str, rule: str, title: str, found: ReportFindings, row: dict[str, Any]
-) -> tuple[str, str]:
+def _judge(kernel: str, rule: str, title: str, found: ReportFindings, row: dict[str, Any]) -> tuple[str, str]:
     if rule == "SOLBottleneck":
         return _verdict(kernel, title, found)
     causes = TITLES.get((rule, title)) or CAUSES.get(rule) or _stall(rule, title)

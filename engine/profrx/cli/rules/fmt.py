@@ -39,7 +39,9 @@ def fmt(paths: tuple[str, ...], check: bool) -> Exit:
             if not check:
                 file.write_text(after, encoding="utf-8")
     if broken:
-        raise RuleError("rule-syntax", f"{broken} of the files cannot be parsed", next_step="see `profrx rules check`")
+        raise RuleError(
+            "rule-syntax", f"{broken} of the files cannot be parsed", next_step="see `profrx rules check`"
+        )
     return Exit.FINDINGS if check and changed else Exit.CLEAN
 
 
@@ -49,5 +51,7 @@ def rule_files(paths: tuple[str, ...]) -> Iterator[Path]:
         path = Path(name)
         found = sorted(path.rglob("*.rule")) if path.is_dir() else [path] if path.is_file() else []
         if not found:
-            raise UsageError("no-rule-files", "no rule file here", where=name, next_step="give a .rule file or a folder")
+            raise UsageError(
+                "no-rule-files", "no rule file here", where=name, next_step="give a .rule file or a folder"
+            )
         yield from found

@@ -1,0 +1,57 @@
+"""``profrx explain``."""
+
+from __future__ import annotations
+
+import click
+
+from profrx.cli import options
+from profrx.cli.each import each
+from profrx.cli.exits import Exit, first
+from profrx.cli.output import choose, emit
+
+
+@click.command(short_help="Say why a rule fired, did not, or could not tell.")
+@options.PATHS
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="ID",
+    help="This rule, verdict or guard; repeatable. Default: all.",
+)
+@click.option("--tree", is_flag=True, help="Show the whole evaluated condition, not only what decided it.")
+@options.PACKS
+@options.PARAMS
+@options.KERNEL
+@options.format_option("text", "json")
+@options.OUTPUT
+@click.pass_obj
+def explain(
+    state: dict[str, bool],
+    paths: tuple[str, ...],
+    rules: tuple[str, ...],
+    tree: bool,
+    packs: tuple[str, ...],
+    params: tuple[str, ...],
+    kernel: str | None,
+    format_: str | None,
+    output: str | None,
+) -> Exit:
+    """Say for every rule and launch why it fired, did not fire, or could not tell.
+
+    Fired and not fired: the first deciding comparison with value, threshold and margin. Unknown: what is missing and the
+    option that collects it. Skipped: the parent that did not hold. Blocked: the guard.
+    """
+    from profrx import explain as explain_
+    from profrx.report.explained import FORMATS, render
+
+    kind = choose(format_, output, FORMATS, "text")
+    pack, values = options.load_packs(packs), options.parse_params(params)
+    found, failed = each(
+        paths,
+        lambda path: explain_(path, rules or None, pack=pack, params=values, kernel=kernel),
+        quiet=state["quiet"],
+    )
+    if found:
+        emit(render(found, kind, tree=tree), output)
+    return first([Exit.UNREADABLE] if failed else [])

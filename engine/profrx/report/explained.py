@@ -1,0 +1,69 @@
+"""An `Explanation` as text or JSON: for each rule and launch the outcome and the comparison that settled it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profrx.report import numbers
+from profrx.report.escape import clean
+from profrx.report.json import dumps
+from profrx.report.views import option, ranges, together
+
+if TYPE_CHECKING:
+    from profrx.evaluate.explain import Explained, Explanation, SubjectReason
+
+FORMATS: dict[str, tuple[str, ...]] = {"text": (".txt",), "json": (".json",)}
+
+
+def render(found: list[Explanation], format_: str, *, tree: bool = False) -> str:
+    """Return explanations: text one after the other; JSON one object, or an array when there are several.
+
+    `tree` adds the whole evaluated condition to the text; JSON always holds it.
+    """
+    if format_ == "json":
+        return dumps(found[0]) if len(found) == 1 else "[\n" + ",\n".join(dumps(one) for one in found) + "\n]"
+    return "\n\n".join(
+        "\n\n".join([clean(one.source), *(_rule(rule, tree) for rule in one.explained)]) for one in found
+    )
+
+
+def _rule(rule: Explained, tree: bool) -> str:
+    counts = ", ".join(f"{count:,} {word}" for word, count in rule.counts.items())
+    lines = [f"{rule.kind} {rule.rule}: {rule.title}", f"  {counts or 'no subject in this report'}"]
+    for one in rule.subjects:
+        lines += _subject(one, tree)
+    return "\n".join(lines)
+
+
+def _subject(one: SubjectReason, tree: bool) -> list[str]:
+    name = one.short or one.subject or one.kernel or "this report"
+    where = f" (launch {ranges(one.launches)})" if one.launches else ""
+    lines = [f"  {clean(name, 80)}{where}: {one.outcome.upper()}"]
+    if one.reason and not any(fact.value is not None for fact in one.deciding):
+        lines.append(f"    because {clean(one.reason)}")
+    for fact in one.deciding:
+        if fact.value is None:
+            continue
+        limit = (
+            ""
+            if fact.threshold is None
+            else f" {fact.label} {numbers.quantity(fact.threshold, fact.unit)}".rstrip()
+        )
+        margin = "" if not fact.margin else f", margin {numbers.signed_share(fact.margin)}"
+        source = f"  [{clean(fact.source, 120)}]" if fact.source and fact.source != fact.metric else ""
+        lines.append(f"    {fact.metric} = {numbers.quantity(fact.value, fact.unit)}{limit}{margin}{source}")
+    if one.missing:
+        lines.append(f"    missing: {', '.join(one.missing)}")
+    lines += [f"    {clean(text)}" for text in one.why_missing]
+    if one.collect:
+        lines.append(f"    collect with `{together(sorted({option(c) for c in one.collect}))}`")
+    if one.symptom_of:
+        lines.append(f"    shown as part of {one.symptom_of}")
+    if tree:
+        lines += [f"      {_indented(line)}" for line in one.tree]
+    return lines
+
+
+def _indented(line: str) -> str:
+    """Clean a line and keep its indentation."""
+    return " " * (len(line) - len(line.lstrip(" "))) + clean(line)
