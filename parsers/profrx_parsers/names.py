@@ -16,7 +16,7 @@ ANONYMOUS = "(anonymous namespace)"
 _TAIL = re.compile(r"(?:\s*\[clone [^\]]*\]|\.kd|\s*\(\.kd\))+$")
 _ABI = re.compile(r"\[abi:[^\]]*\]|(?<=\w)\[v\d+[^\]]*\]")
 _UNNAMED = re.compile(
-    r"<unnamed>|\{anonymous\}|\(anonymous namespace\)|_GLOBAL__N_\w*|`anonymous namespace'|_NV_ANON_NAMESPACE"
+    r"<unnamed>|(?<![\w<])unnamed>(?=::)|\{anonymous\}|\(anonymous namespace\)|_GLOBAL__N_\w*|`anonymous namespace'|_NV_ANON_NAMESPACE"
 )
 _NVIDIA_LAMBDA = re.compile(r"\[lambda\((?:[^()]|\([^()]*\))*\)(?: -> [^\]]*?)? \(instance (\d+)\)\]")
 _GNU_LAMBDA = re.compile(r"\{lambda\((?:[^(){}]|\([^()]*\))*\)#(\d+)\}")

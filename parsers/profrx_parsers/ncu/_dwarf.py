@@ -6,6 +6,7 @@ Source: the public DWARF 2 and 4 standards; observed in cubins of Nsight Compute
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass, field
 
 from profrx_parsers.wire import WireError, varint
@@ -94,7 +95,8 @@ def _files(data: bytes, pos: int, stop: int) -> list[str]:
 
 def _join(folder: str, name: str) -> str:
     absolute = name.startswith("/") or name[1:3] in (":\\", ":/")
-    return name if absolute or not folder else f"{folder.rstrip('/')}/{name}"
+    path = name if absolute or not folder else f"{folder.rstrip('/')}/{name}"
+    return posixpath.normpath(path) if "/../" in path or "/./" in path else path
 
 
 def _string(data: bytes, pos: int, stop: int) -> tuple[str, int]:

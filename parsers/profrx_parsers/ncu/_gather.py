@@ -61,7 +61,8 @@ def doubles(data: Bytes, at: Ints) -> NDArray[np.float64]:
 
 def floats(data: Bytes, at: Ints) -> NDArray[np.float64]:
     """Decode 4 bytes at every offset as float32, widened."""
-    return data[at[:, None] + np.arange(4)].view("<f4")[:, 0].astype(np.float64)
+    single: NDArray[np.float32] = data[at[:, None] + np.arange(4)].view("<f4")[:, 0]
+    return single.astype(np.float64)
 
 
 def values(data: Bytes, at: Ints, stop: Ints) -> tuple[NDArray[np.uint8], NDArray[np.float64], Ints, Ints]:

@@ -53,7 +53,7 @@ class SourceData:
     Attributes:
         binary: span of the cubin.
         functions: load address -> (symbol name, symbol index).
-        files: path -> span of the embedded text.
+        files: path -> span of the embedded text; empty when the file was not found at the capture.
     """
 
     binary: Span | None = None
@@ -139,9 +139,7 @@ def sources(data: memoryview, items: Sequence[Item]) -> dict[int, SourceData]:
                 merged.binary = span
         files = message.message(8)
         for one in files.messages(1) if files else ():
-            text = one.spans(2)
-            if text:
-                merged.files[one.text(1) or ""] = text[-1]
+            merged.files[one.text(1) or ""] = (one.spans(2) or [(0, 0)])[-1]
         relocation = message.message(9)
         for one in relocation.messages(1) if relocation else ():
             address, index = one.integer(2), one.integer(3)

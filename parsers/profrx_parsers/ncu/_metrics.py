@@ -226,7 +226,8 @@ def _located(entries: MetricEntries) -> tuple[Ints, Ints, Ints]:
     """Return launch, start and stop of every entry as arrays."""
     if not len(entries.starts):
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
-    counts = np.diff(np.frombuffer(entries.bounds, dtype=np.int64))
+    bounds = np.frombuffer(entries.bounds, dtype=np.int64)
+    counts = bounds[1:] - bounds[:-1]
     launch = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     return launch, np.frombuffer(entries.starts, dtype=np.int64), np.frombuffer(entries.stops, dtype=np.int64)
 
@@ -239,7 +240,8 @@ def _unusual(raw: NDArray[np.uint8], at: Ints, stop: Ints) -> NDArray[np.bool_]:
     tail = np.where(has_value, at + 2 + length, at)
     behind = raw[np.clip(tail, 0, last)]
     usual = (tail == stop) | (behind == 0x1A) | ((behind == 0x20) & (tail + 2 == stop))
-    return ~usual & ~(has_value & (length >= 0x80)) & (at >= 0)
+    unusual: NDArray[np.bool_] = ~usual & ~(has_value & (length >= 0x80)) & (at >= 0)
+    return unusual
 
 
 def _split(
@@ -326,7 +328,8 @@ def _values(
     if bad.any():
         _bad(start[bad], "does not decode", problems)
         good = ~bad
-        launch, code, kind, number, tail, stop = (a[good] for a in (launch, code, kind, number, tail, stop))
+        launch, code, tail, stop = launch[good], code[good], tail[good], stop[good]
+        kind, number = kind[good], number[good]
         text_start, text_stop = text_start[good], text_stop[good]
     return MetricStore(data, rows, names, launch, code, kind, number, text_start, text_stop, tail, stop)
 

@@ -132,12 +132,12 @@ def _one_damaged(
     tagged = window[0] == _TAG
     end = failed + 2 + window[1]
     text = window[2 : 2 + window[1]]
-    if window[1] < 0x80 and end <= stop and _goes_on(data, end, stop) and (tagged or _clean(text)):
-        # The length leads to the next string: only the tag or a character is damaged, unless a string was swallowed.
-        if not tagged or _TAG not in text:
-            starts.append(failed + 2)
-            stops.append(end)
-            return end
+    fits = window[1] < 0x80 and end <= stop and _goes_on(data, end, stop)
+    # The length leads to the next string: only the tag or a character is damaged, unless a string was swallowed.
+    if fits and (_TAG not in text if tagged else _clean(text)):
+        starts.append(failed + 2)
+        stops.append(end)
+        return end
     if not tagged and (window[0] < 0x20 or not len(stops)):
         return None
     at = window.find(bytes((_TAG,)), 2)

@@ -7,6 +7,7 @@ Source: the format documentation shipped with Nsight Compute 2022.3 to 2025.3; f
 
 from __future__ import annotations
 
+import re
 from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -43,6 +44,27 @@ FIELDS: dict[str, dict[str, int]] = {
 
 HIGHEST_FIELD = {"kernel": 36, "range": 21, "cmdlist": 25, "graph": 23}
 """Highest field number seen or documented; a higher one is counted as unknown."""
+
+
+_NAME = -1
+_LIMITS = {
+    kind: {
+        named[name]: limit
+        for names, limit in (
+            (("thread", "correlation", "kernel_id", "context", "stream"), 0),
+            (("grid", "block"), 20),
+            (("clock",), 16),
+            (("mangled", "function", "demangled"), _NAME),
+        )
+        for name in names
+        if name in named
+    }
+    for kind, named in FIELDS.items()
+}
+"""Longest value of fields that are numbers (none) or small messages, in bytes; `_NAME` = text without controls.
+
+A longer one has a damaged length and swallowed what follows."""
+_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 
 
 @dataclass
@@ -141,6 +163,7 @@ def _walk(
 ) -> None:
     """Walk the fields from `pos` on. Raises `WireError` or `IndexError` at the first inconsistency."""
     stop = len(message)
+    limits = _LIMITS[result.kind]
     add_start, add_stop = entries.starts.append, entries.stops.append
     parts = result.parts
     while pos < stop:
@@ -175,6 +198,8 @@ def _walk(
             length, pos = varint(message, pos, stop)
             if length > stop - pos:
                 raise WireError(f"field {number} declares {length:,} bytes, {stop - pos:,} remain", here)
+            if number in limits and _impossible(message, pos, length, limits[number]):
+                raise WireError(f"field {number} holds more than it can", here)
             value = (base + pos, base + pos + length)
             pos += length
         elif wire in (FIXED64, FIXED32):
@@ -186,6 +211,12 @@ def _walk(
         else:
             raise WireError(f"wire type {wire}", here)
         parts.setdefault(number, []).append(value)
+
+
+def _impossible(message: bytes, pos: int, length: int, limit: int) -> bool:
+    if limit == _NAME:
+        return _CONTROL.search(message, pos, pos + length) is not None
+    return length > limit or limit == 0
 
 
 def _resync(message: bytes, pos: int, metric_tag: int) -> int | None:

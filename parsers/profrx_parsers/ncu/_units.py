@@ -20,7 +20,10 @@ _WORDS = (
     (re.compile(r"(?:^|_)cycles?(?:_|$)"), "cycle"),
     (re.compile(r"(?:^|_)requests?(?:_|$)"), "request"),
     (re.compile(r"(?:^|_)warps?(?:_|$)"), "warp"),
+    (re.compile(r"(?:^|_)ctas?(?:_|$)"), "block"),
 )
+_DOMAIN = re.compile(r"^(?:[a-z]+:)?(?:(?:[A-Za-z_]+\.)?Triage[A-Za-z]*\.)?")
+"""Sampling kind and counter domain, which change no unit."""
 _ROLLUPS = frozenset({"sum", "avg", "min", "max"})
 
 
@@ -64,6 +67,9 @@ def unit_of(name: str) -> str | None:
     """Return the base unit of a metric, None when it is unknown or the metric has none."""
     table = _exceptions()
     found = table.get(name)
+    if found is None:
+        name = _DOMAIN.sub("", name)
+        found = table.get(name)
     if found is None:
         counter, dot, rest = name.partition(".")
         base = table.get(counter + ".")

@@ -2,7 +2,7 @@
 
 A stored rule gives one finding per body item that holds a message, table or chart; a rule that ran and had
 nothing to say gives none. Speed-up and focus metrics belong to the item they sit in.
-RuleResult: 1 id, 2 name, 3 body {1 items}, 4 section {1 id}, 5 source markers. Item: 1 message {1 text, 2 type,
+RuleResult: 1 id, 2 name, 3 body {1 items}, 4 section, 5 source markers. Item: 1 message {1 text, 2 type,
 4 title}, 2 table, 3 bar, 7 roofline, 8 focus metrics, 9 source table, 10 speed-up, 12 rule tables.
 Source: the format documentation shipped with Nsight Compute 2025.3; counts agree with `ncu_report` 2026.3.1.
 """
@@ -29,6 +29,7 @@ KINDS = {0: "none", 1: "ok", 2: "warning", 3: "error", 4: "optimization"}
 ESTIMATES = {1: "local", 2: "global"}
 SEVERITIES = {0: "default", 1: "low", 2: "high"}
 MARKERS = {0: "sass", 1: "source"}
+_KNOWN = frozenset(range(1, 9))
 _SHOWN = (1, 2, 3, 7, 9, 12)
 MAX_FINDINGS = 1_000_000
 
@@ -41,11 +42,12 @@ def table(
     for launch, result in enumerate(results):
         for span in result.spans("rules"):
             rule = Message(data, span)
-            if rule.error:
+            if rule.error or rule.numbers - _KNOWN:
+                reason = rule.error.reason if rule.error else "unknown fields"
                 problems.add(
                     "data-loss", "ncu-damaged-rule",
-                    f"a stored rule result is damaged ({rule.error.reason}); read as far as it goes",
-                    where=f"byte {rule.error.offset}", advice="copy or collect the report again",
+                    f"a stored rule result is damaged ({reason}); read as far as it goes",
+                    where=f"byte {span[0]}", advice="copy or collect the report again",
                 )  # fmt: skip
             rows.extend(_findings(launch, rule, private))
         if len(rows) > MAX_FINDINGS:
@@ -60,11 +62,10 @@ def _findings(launch: int, rule: Message, private: bool) -> Iterator[dict[str, A
     body = rule.message(3)
     if body is None:
         return
-    section = rule.message(4)
     common = {
         "launch_id": launch,
         "rule": rule.text(1),
-        "section": section.text(1) if section else None,
+        "section": rule.text(4),
         "markers": [_marker(one, private) for one in rule.messages(5)],
     }
     for item in body.messages(1):
@@ -74,7 +75,7 @@ def _findings(launch: int, rule: Message, private: bool) -> Iterator[dict[str, A
         yield {
             **common,
             "title": (message.text(4) if message else None) or rule.text(2),
-            "message": message.text(1) if message else None,
+            "message": message.text(1) or "" if message else None,
             "kind": KINDS.get(message.integer(2) or 0) if message else KINDS[0],
             "estimate_kind": ESTIMATES.get(estimate.integer(1) or 0) if estimate else None,
             "estimate_pct": _double(estimate.integer(2)) if estimate else None,
@@ -96,7 +97,7 @@ def _marker(message: Message, private: bool) -> dict[str, Any]:
     line, address = message.integer(2), message.integer(3)
     return {
         "kind": MARKERS.get(message.integer(1) or 0),
-        "file": without_user(file) if file and not private else file,
+        "file": (file if private else without_user(file)) if file else None,
         "line": line if line is not None and line < 1 << 31 else None,
         "address": address if address is not None and address < 1 << 63 else None,
         "text": message.text(4),

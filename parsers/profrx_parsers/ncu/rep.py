@@ -27,12 +27,13 @@ from profrx_parsers.ncu._container import walk
 from profrx_parsers.ncu._metrics import MetricStore, Names, NumberColumns, decode
 from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
 from profrx_parsers.ncu._units import unit_of
-from profrx_parsers.problems import ProblemLog, Severity
+from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import Report, ReportInfo, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from profrx_parsers.problems import Severity
     from profrx_parsers.source import Source
 
 
@@ -138,8 +139,9 @@ def _check_results(results: Sequence[Result], problems: ProblemLog) -> None:
             if number > HIGHEST_FIELD[result.kind]:
                 unknown[result.kind, number] = unknown.get((result.kind, number), 0) + 1
     for (kind, number), count in sorted(unknown.items())[:64]:
+        severity: Severity = "info" if number <= _PLAUSIBLE_FIELD else "warning"
         problems.add(
-            "info", "ncu-unknown-field", f"{kind} results have an unknown field {number}", count=count
+            severity, "ncu-unknown-field", f"{kind} results have an unknown field {number}", count=count
         )
     if not results:
         problems.add(
