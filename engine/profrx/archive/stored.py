@@ -17,7 +17,7 @@ from profrx_parsers.problems import Problem, ProblemLog
 from profrx_parsers.report import Report, ReportInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 LIMIT_BYTES = 256 << 10
 MAX_ROWS = 20_000
@@ -26,24 +26,28 @@ _MAGIC = b"PRX1"
 _WIDE = "\0wide"
 
 
-def pack(report: Report, instanced: Iterable[str]) -> bytes | None:
+def pack(report: Report, instanced: Iterable[str], problems: Sequence[dict[str, Any]]) -> bytes | None:
     """Return the bytes of what rules read, or None when they would be too many.
 
     Args:
         report: as read with the projection of the rules.
         instanced: vendor metrics whose instances rules read or point to lines by.
+
+        problems: rows of the import log as they were when the report was judged: decoding for the store must
+            not add to them.
+
+    Of the reader's extras, lists (of facts per launch, of section names) are kept.
     """
     wide = report.extras.get(columns.EXTRA)
     if not isinstance(wide, columns.MetricColumns):
         return None
     tables: dict[str, pa.Table] = {}
-    decode = report.extras.get("instances_of")
+    decode = report.extras.get("instances")
     for name in ("launches", "devices", "vendor_findings", "source_lines"):
         if report.has(name):
             tables[name] = report.table(name)
     if report.has("instances"):
-        parts = [t for n in sorted(instanced) if (t := decode(n) if callable(decode) else None) is not None]
-        tables["instances"] = pa.concat_tables(parts) if parts else schema.empty("instances")
+        tables["instances"] = decode(set(instanced)) if callable(decode) else report.table("instances")
     others = set(schema.TABLES) - set(tables) - {"metrics", "problems", "instances"}
     if any(report.has(n) and report.table(n).num_rows for n in others):
         return None
@@ -55,8 +59,9 @@ def pack(report: Report, instanced: Iterable[str]) -> bytes | None:
         "info": report.info.model_dump(exclude={"private"}),
         "rows": wide.rows,
         "units": dict(wide.units),
-        "problems": [vars(p) for p in report.problems],
+        "problems": list(problems),
         "section_options": _resolved(report),
+        "extras": {k: v for k, v in report.extras.items() if isinstance(v, list)},
         "tables": list(tables),
     }
     pieces = [json.dumps(head, ensure_ascii=True).encode()]
@@ -95,11 +100,12 @@ def unpack(data: bytes) -> Report:
             count=problem.count,
             advice=problem.advice,
         )
-    extras: dict[str, Any] = {
-        columns.EXTRA: columns.MetricColumns(head["rows"], numbers, texts, head["units"])
-    }
+    extras: dict[str, Any] = dict(head["extras"])
+    extras[columns.EXTRA] = columns.MetricColumns(head["rows"], numbers, texts, head["units"])
     options = head["section_options"]
-    extras["section_options"] = {name: [_Resolved(*entry) for entry in entries] for name, entries in options.items()}
+    extras["section_options"] = {
+        name: [_Resolved(*entry) for entry in entries] for name, entries in options.items()
+    }
     return Report(ReportInfo(**head["info"]), {n: _constant(t) for n, t in tables.items()}, log, extras)
 
 

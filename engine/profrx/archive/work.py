@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from profrx.evaluate.program import Program
+    from profrx.language.pack import Pack
     from profrx_parsers.report import Report, Wanted
 
 
@@ -98,16 +99,7 @@ def _bench(packs: tuple[str, ...], params: tuple[tuple[str, str], ...]) -> _Benc
     _ = program.params, program.order
     metrics = wanted_metrics(pack) | summary.wanted_metrics()[1]
     key = _digest([pack.digest, params, profrx.__version__])
-    instanced: set[str] = set()
-    for metric in pack.metrics.values():
-        if metric.kind == "instances":
-            instanced.update(n for s in metric.sources for n in s.names)
-    for rule in pack.rules.values():
-        for lines in rule.lines:
-            known = pack.metrics.get(lines.metric)
-            instanced.update(n for s in known.sources for n in s.names) if known else instanced.add(
-                lines.metric
-            )
+    instanced = _instanced(pack)
     logical = tuple(
         sorted(n for n, m in pack.metrics.items() if m.kind == "number" and m.scope == "launch" and m.sources)
     )
@@ -119,6 +111,35 @@ def _bench(packs: tuple[str, ...], params: tuple[tuple[str, str], ...]) -> _Benc
         tuple(sorted(instanced)),
         logical,
     )
+
+
+def _instanced(pack: Pack) -> set[str]:
+    """Return the vendor metrics whose instances the rules read or point to lines by."""
+    from profrx.evaluate import walk
+    from profrx.evaluate.program import metric_named
+    from profrx.language import ast
+
+    pending = [m.name for m in pack.metrics.values() if m.kind == "instances"]
+    pending += [lines.metric for rule in pack.rules.values() for lines in rule.lines]
+    seen: set[str] = set()
+    found: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        metric = pack.metrics.get(name)
+        if metric is None:
+            found.add(name)
+            continue
+        for source in metric.sources:
+            found.update(source.names)
+            for node in walk.nodes(source.formula) if source.formula is not None else ():
+                if isinstance(node, ast.Raw):
+                    found.add(node.name)
+                elif metric_named(node) in pack.metrics:
+                    pending.append(metric_named(node))
+    return found
 
 
 def _digest(value: Any) -> str:
@@ -238,7 +259,8 @@ def _judged(
         if frame
         else []
     )
-    data = data if data is not None else stored.pack(report, bench.instanced)
+    if data is None:
+        data = stored.pack(report, bench.instanced, [p.model_dump() for p in found.problems])
     return record.Record(item.uri, row, tables, metrics, data, bench.wanted_key)
 
 
