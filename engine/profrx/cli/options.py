@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from profrx_parsers.errors import RuleError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from profrx.cli.progress import Step
     from profrx.language.pack import Pack
+
+Verb = TypeVar("Verb", bound="Callable[..., Any]")
 
 PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path())
 PATH = click.argument("path", type=click.Path())
@@ -41,7 +43,7 @@ PRIVATE = click.option(
 )
 
 
-def format_option(*names: str) -> Any:
+def format_option(*names: str) -> Callable[[Verb], Verb]:
     """Return the ``--format`` option of a verb; without it the suffix of ``-o`` or the first name decides."""
     return click.option(
         "--format", "format_", type=click.Choice(names), help=f"Output format; default {names[0]}."

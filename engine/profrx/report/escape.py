@@ -20,7 +20,7 @@ _BAD = re.compile(
 )
 _SPACE = re.compile(r"[ \t\r\n\v\f]+")
 _MARKDOWN = re.compile(r"([\\`*_\[\]<#|~$@&])")
-_LINE_START = re.compile(r"^(\s*)([-+=>]|\d+[.)])(?=\s|$)")
+_LINE_START = re.compile(r"^(>|[-+](?=\s|$)|[-=]+(?=\s*$))|^(\d{1,9})([.)])(?=\s|$)")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _RUNS = re.compile(r"`+")
 
@@ -50,7 +50,7 @@ def markdown(text: object) -> str:
     'a\\|b \\<i> \\*c\\*'
     """
     line = _MARKDOWN.sub(r"\\\1", clean(text))
-    line = _LINE_START.sub(lambda m: f"{m[1]}{m[2][:-1]}\\{m[2][-1]}", line)
+    line = _LINE_START.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)
     # An intraword underscore is literal in CommonMark: leave metric names readable.
     return re.sub(r"(?<=[A-Za-z0-9])((?:\\_)+)(?=[A-Za-z0-9])", lambda m: m[1].replace("\\", ""), line)
 

@@ -21,7 +21,7 @@ def render(findings: Findings, *, fail_on: str | None = None) -> str:
 
     Rules that could not be judged are skipped cases, unreadable inputs are errors.
     """
-    least = SEVERITIES.index(fail_on or DEFAULT_FAIL_ON)  # type: ignore[arg-type]
+    least = SEVERITIES.index(fail_on or DEFAULT_FAIL_ON)
     suites = ET.Element("testsuites", name="profrx")
     total = failed = errors = 0
     for report in findings.reports:

@@ -53,7 +53,7 @@ def svg(points: Sequence[RooflinePoint]) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    settings = {"svg.hashsalt": "profrx", "svg.fonttype": "none", "font.size": 9, "font.family": "sans-serif"}
+    settings: Any = {"svg.hashsalt": "profrx", "svg.fonttype": "none", "font.size": 9, "font.family": "sans-serif"}
     with mpl.rc_context(settings):
         figure = Figure(figsize=SIZE, facecolor=PAPER)
         FigureCanvasSVG(figure)
