@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from profrx.archive.run import BatchResult as BatchResult
+    from profrx.archive.run import batch as batch
+    from profrx.archive.store import Archive as Archive
     from profrx.diagnose import diagnose as diagnose
     from profrx.evaluate.explain import explain as explain
     from profrx.inspection import Inspection as Inspection
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from profrx_parsers.report import Report as Report
 
 _WHERE = {
+    "Archive": "profrx.archive.store",
+    "batch": "profrx.archive.run",
+    "BatchResult": "profrx.archive.run",
     "diagnose": "profrx.diagnose",
     "explain": "profrx.evaluate.explain",
     "Inspection": "profrx.inspection",

@@ -143,12 +143,13 @@ def test_killed_at_twenty_random_moments_the_archive_comes_out_equal(many: Make,
     assert batch([root], calm, workers=2).analysed == 24
     expected = contents(calm, tmp_path / "calm")
     chance = random.Random(20)
-    kills = 0
+    kills = in_flight = 0
     while kills < 20:
         archive = tmp_path / f"hurt{kills}.sqlite"
         for _ in range(4):
             process = _start(root, archive)
-            time.sleep(chance.uniform(0.2, 2.2))
+            time.sleep(chance.uniform(0.5, 2.5))
+            in_flight += process.poll() is None
             victims = [process.pid] if kills % 2 else _children(process.pid)[-1:] or [process.pid]
             for victim in victims:
                 os.kill(victim, signal.SIGKILL)
@@ -158,6 +159,7 @@ def test_killed_at_twenty_random_moments_the_archive_comes_out_equal(many: Make,
             process.wait(60)
         assert batch([root], archive, workers=2).quarantined == 0
         assert contents(archive, tmp_path / f"hurt{kills}") == expected
+    assert in_flight >= 10  # otherwise nothing was interrupted
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM"), reason="no signals")

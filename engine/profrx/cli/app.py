@@ -22,6 +22,8 @@ VERBS = {
     "tables": ("profrx.cli.tables:tables", "Write one normalised table: text, csv, json, parquet or arrow."),
     "explain": ("profrx.cli.explain:explain", "Say why a rule fired, did not fire, or could not tell."),
     "rules": ("profrx.cli.rules:rules", "List, show, check, test, format and document rules."),
+    "batch": ("profrx.cli.batch:batch", "Analyse a whole archive of reports, in parallel, resumable."),
+    "archive": ("profrx.cli.archive:archive", "Ask an archive: report, query, search, trend, export."),
 }
 """Every verb that works, in the order of a first session."""
 
