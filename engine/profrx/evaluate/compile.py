@@ -101,7 +101,8 @@ class Evaluator:
         return pa.scalar(node.value)
 
     def _raw(self, node: ast.Raw) -> Value:
-        return self.metrics.raw(node.name, node.unit)
+        value = self.metrics.raw(node.name, node.unit)
+        return self._spread_in(value) if self._among_instances() else value
 
     def _name(self, node: ast.Name) -> Value:
         return self.name(node.name)
@@ -129,6 +130,10 @@ class Evaluator:
         if outer.declares(name):
             return self._spread_in(outer.name(name))
         return None
+
+    def _among_instances(self) -> bool:
+        """Whether rows are instances, which share the frame of the subjects around them."""
+        return self.inside is not None and self.inside.members is not None
 
     def _spread_in(self, value: Value) -> Value:
         assert self.inside is not None
@@ -171,7 +176,7 @@ class Evaluator:
                 where=self.owner.name if self.owner else "",
                 next_step="`profrx rules check` lists the nearest names",
             )
-        if self.inside is not None and self.inside.members is not None:
+        if self._among_instances():
             return self._spread_in(self.metrics.column(name))
         return self.metrics.column(name)
 
