@@ -97,6 +97,7 @@ def pages(findings: Findings, top: int | None = None) -> list[Page]:
 def page(report: ReportFindings, *, top: int | None = None, footer: str = "") -> Page:
     """Assemble the page of one report."""
     limit = TOP if top is None else top
+    report = _distinct(report)
     kernels = _kernels(report)
     several = len(report.kernels) > 1
     listed = [advice(one) for one in report.findings]
@@ -131,6 +132,36 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         several=several,
         footer=footer,
     )
+
+
+def _distinct(report: ReportFindings) -> ReportFindings:
+    """Number kernels that share a short name (templates of one function), so that a row says which it means."""
+    by_short: dict[str, list[str]] = {}
+    for row in report.kernels:
+        by_short.setdefault(row.short, []).append(row.kernel)
+    labels = {
+        kernel: f"{short} [{number}]"
+        for short, kernels in by_short.items()
+        if len(kernels) > 1
+        for number, kernel in enumerate(kernels, 1)
+    }
+    if not labels:
+        return report
+    copy = report.model_copy(deep=True)
+    parts = copy.summary
+    for one in (
+        *copy.kernels,
+        *copy.verdicts,
+        *copy.vendor,
+        *parts.sol,
+        *parts.stalls,
+        *parts.roofline,
+        *parts.path,
+    ):
+        one.short = labels.get(one.kernel, one.short)
+    for finding in copy.findings:
+        finding.subject.short = labels.get(finding.subject.kernel or "", finding.subject.short or "") or None
+    return copy
 
 
 def _title(report: ReportFindings) -> str:

@@ -39,8 +39,10 @@ SIZE = (7.2, 3.7)
 """Of the picture, in inches."""
 PLACE = (0.125, 0.12, 0.865, 0.86)
 """Of the axes in the picture: left, bottom, width, height as shares."""
-POINTS = 30
-"""More points than this (kernels x precisions) are not drawn: the heaviest come first."""
+POINTS = 12
+"""More points than this (kernels x precisions) are not drawn: the heaviest kernels come first."""
+CLOSE = 0.07
+"""Roofs nearer than this share of the axis get their labels side by side."""
 
 
 def svg(points: Sequence[RooflinePoint]) -> str:
@@ -53,7 +55,12 @@ def svg(points: Sequence[RooflinePoint]) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    settings: Any = {"svg.hashsalt": "profrx", "svg.fonttype": "none", "font.size": 9, "font.family": "sans-serif"}
+    settings: Any = {
+        "svg.hashsalt": "profrx",
+        "svg.fonttype": "none",
+        "font.size": 9,
+        "font.family": "sans-serif",
+    }
     with mpl.rc_context(settings):
         figure = Figure(figsize=SIZE, facecolor=PAPER)
         FigureCanvasSVG(figure)
@@ -82,6 +89,8 @@ def inline_svg(points: Sequence[RooflinePoint], *, prefix: str = "") -> str:
 def _draw(
     axes: Any, points: list[RooflinePoint], compute: dict[str, float], memory: dict[str, float]
 ) -> None:
+    from matplotlib.ticker import LogLocator
+
     top, slope = max(compute.values()), max(memory.values())
     xs = [p.intensity for p in points if p.intensity] + [c / slope for c in compute.values()]
     ys = [p.flop_per_s for p in points if p.flop_per_s]
@@ -97,10 +106,14 @@ def _draw(
         label = f"{name} {numbers.quantity(roof, 'B/s')}"
         tilt = {"rotation": angle, "rotation_mode": "anchor"}
         _text(axes, start, roof * start, label, ha="left", va="bottom", fontsize=8, **tilt)
+    previous = math.inf
     for name, roof in sorted(compute.items(), key=lambda item: -item[1]):
         axes.plot([roof / slope, x1], [roof, roof], color=INK, linewidth=1.4)
+        crowded = math.log10(previous / roof) < CLOSE * math.log10(high / low)
+        at = x1 if not crowded else x1 / (x1 / x0) ** 0.3
         label = f"{name} {numbers.quantity(roof, 'FLOP/s')} "
-        _text(axes, x1, roof, label, ha="right", va="bottom", fontsize=8)
+        _text(axes, at, roof, label, ha="right", va="bottom", fontsize=8)
+        previous = math.inf if crowded else roof
     kernels = list(dict.fromkeys(p.kernel for p in points))
     for point in points:
         colour = SERIES[kernels.index(point.kernel) % len(SERIES)]
@@ -109,6 +122,7 @@ def _draw(
         axes.plot(
             [point.intensity], [point.flop_per_s], marker, color=colour, markersize=7, label=label, zorder=3
         )
+    axes.xaxis.set_major_locator(LogLocator(numticks=7))
     axes.xaxis.set_major_formatter(lambda x, _: numbers.digits(x, 1))
     axes.yaxis.set_major_formatter(lambda y, _: numbers.quantity(y, "FLOP/s"))
     axes.set_xlabel("FLOP per byte of DRAM traffic", color=INK)

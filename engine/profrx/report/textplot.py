@@ -14,12 +14,21 @@ if TYPE_CHECKING:
     from profrx.report.model import RooflinePoint
 
 WIDTH, HEIGHT = 58, 10
+LEAST = 0.01
+"""A precision with less than this share of a kernel's main rate is not drawn."""
 MARKS = "ABCDEFGHIJ"
 
 
 def usable(points: Sequence[RooflinePoint]) -> list[RooflinePoint]:
-    """Return the points that can be drawn: positive intensity and FLOP rate."""
-    return [p for p in points if p.intensity and p.flop_per_s and p.intensity > 0 and p.flop_per_s > 0]
+    """Return the points worth drawing: positive intensity, and no mere trace beside the kernel's main precision."""
+    most: dict[str, float] = {}
+    for p in points:
+        most[p.kernel] = max(most.get(p.kernel, 0.0), p.flop_per_s or 0.0)
+    return [
+        p
+        for p in points
+        if p.intensity and p.intensity > 0 and p.flop_per_s and p.flop_per_s >= LEAST * most[p.kernel]
+    ]
 
 
 def ceilings(points: Sequence[RooflinePoint]) -> tuple[dict[str, float], dict[str, float]]:
@@ -73,6 +82,11 @@ def chart(points: Sequence[RooflinePoint]) -> str:
     marks = {0: first, HEIGHT - 1: last}
     lines = [f"{marks.get(i, ''):>12} |{''.join(cells).rstrip()}" for i, cells in enumerate(field)]
     axis = f"{'FLOP/B':>12} +{'-' * WIDTH}"
-    ends = f"{'':>12}  {numbers.digits(10**x0):<{WIDTH - 8}}{numbers.digits(10**x1):>8}"
+    ends = f"{'':>12}  {_tick(x0):<{WIDTH - 8}}{_tick(x1):>8}"
     roofs = f"roofs: {numbers.quantity(slope, 'B/s')} of DRAM, {numbers.quantity(top, 'FLOP/s')}"
     return "\n".join([*lines, axis, ends, roofs, *legend])
+
+
+def _tick(power: int) -> str:
+    """Return 10 to a power, short."""
+    return f"1e{power}" if abs(power) > 4 else f"{10.0**power:g}"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PRECISIONS = ("fp64", "fp32", "fp16")
 BANDWIDTH, PEAK_BANDWIDTH = "dram.bandwidth", "dram.peak_bandwidth"
+SOURCE = "counter peak x clock of the profile"
+SOURCE = "counter peak x clock of the profile"
 METRICS = frozenset(
     {BANDWIDTH, PEAK_BANDWIDTH, *(f"flops.{p}" for p in PRECISIONS), *(f"peak.{p}" for p in PRECISIONS)}
 )
@@ -31,6 +33,7 @@ TENSOR_TYPES = (
 )  # fmt: skip
 """Floating-point operand types of the tensor counters seen on 8.0, 9.0 and 12.0; integer ones are no FLOP."""
 _FAMILIES = ("", "op_hmma_", "op_hgmma_")
+_FAMILY_NAMES = {"op_hmma_": "mma", "op_hgmma_": "wgmma"}
 _RATE, _PEAK = ".sum.per_second", ".sum.peak_sustained_elapsed.per_second"
 
 
@@ -55,6 +58,8 @@ class Tensor:
     kind: str
     rate: float
     roof: float | None
+    lower: tuple[tuple[str, float], ...] = ()
+    """(instruction family, its peak) where a family alone reaches less than the roof."""
 
 
 def roofline(groups: Sequence[Group], values: Values) -> list[RooflinePoint]:
@@ -73,11 +78,12 @@ def roofline(groups: Sequence[Group], values: Values) -> list[RooflinePoint]:
             points.append(_point(g, precision, precision.upper(), rate, peak, traffic, slope))
         best = tensor(values, g.chosen)
         name = f"Tensor {best.kind}" if best else "Tensor"
-        points.append(
-            _point(
-                g, "tensor", name, best.rate if best else None, best.roof if best else None, traffic, slope
-            )
-        )
+        rate, peak = (best.rate, best.roof) if best else (None, None)
+        point = _point(g, "tensor", name, rate, peak, traffic, slope)
+        for family, own in best.lower if best else ():
+            roof = Roof(name=f"{name}, {family}", kind="compute", value=own, unit="FLOP/s", source=SOURCE)
+            point.roofs.insert(1, roof)
+        points.append(point)
         if any(p.flop_per_s is not None for p in points):
             found += points
     return found
@@ -103,10 +109,27 @@ def tensor(values: Values, launch_id: int) -> Tensor | None:
         sparse = (rates["_sparsity_on"] or 0.0) > 0
         order = ("_sparsity_on", "_sparsity_off", "") if sparse else ("_sparsity_off", "")
         roofs = (_largest(values, launch_id, kind, s, _PEAK) for s in order)
-        one = Tensor(_kind_label(kind), rate, next((roof for roof in roofs if roof), None))
+        roof = next((roof for roof in roofs if roof), None)
+        one = Tensor(_kind_label(kind), rate, roof, _lower(values, launch_id, kind, order[0], roof))
         if best is None or one.rate > best.rate:
             best = one
     return best
+
+
+def _lower(
+    values: Values, launch_id: int, kind: str, sparsity: str, roof: float | None
+) -> tuple[tuple[str, float], ...]:
+    """Return the families whose own peak is below the roof: on 9.0 ``mma`` (hmma) under ``wgmma`` (hgmma)."""
+    found = []
+    for source in TENSOR_TYPES:
+        if source.partition("_dst_")[0] != kind.partition("_dst_")[0]:
+            continue
+        for family, name in _FAMILY_NAMES.items():
+            peak = values.raw(_name(family, source, sparsity, _PEAK), launch_id)
+            rate = values.raw(_name(family, source, sparsity, _RATE), launch_id)
+            if peak and rate and roof and peak < 0.99 * roof:
+                found.append((name, peak))
+    return tuple(dict(found).items())
 
 
 def _largest(values: Values, launch_id: int, kind: str, sparsity: str, suffix: str) -> float | None:
@@ -132,16 +155,8 @@ def _point(
     slope: float | None,
 ) -> RooflinePoint:
     roofs = [
-        Roof(
-            name=name, kind="compute", value=peak, unit="FLOP/s", source="counter peak x clock of the profile"
-        ),
-        Roof(
-            name="DRAM",
-            kind="memory",
-            value=slope,
-            unit="B/s",
-            source="counter peak x DRAM clock of the profile",
-        ),
+        Roof(name=name, kind="compute", value=peak, unit="FLOP/s", source=SOURCE),
+        Roof(name="DRAM", kind="memory", value=slope, unit="B/s", source=SOURCE),
     ]
     return RooflinePoint(
         kernel=g.kernel,
