@@ -122,7 +122,7 @@ class Evaluator:
         members = self.inside.members
         if members is not None and name in ("key", "index", "value"):
             if name == "key":
-                return members.key.dictionary_encode()
+                return members.keys
             if name == "index":
                 return members.index.cast(pa.float64(), safe=False)
             return operators.finite(rescale(members.value, self.inside.scale))

@@ -285,7 +285,7 @@ class _View:
         fired = self.outcomes.fired.get(self.declaration.name)
         if fired is None or self.outcomes.codes[self.declaration.name][row] != FIRED:
             return ""
-        return fired.explained_by[int(fired.rows.searchsorted(row))]
+        return fired.symptom_of(int(fired.rows.searchsorted(row)))
 
 
 def judgeable(outcomes: Outcomes) -> dict[str, str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -61,6 +62,11 @@ class Members:
     index: pa.Array
     value: pa.Array
     unit: str | None = None
+
+    @cached_property
+    def keys(self) -> pa.Array:
+        """The keys, dictionary-encoded."""
+        return self.key.dictionary_encode()
 
 
 class Supply(Protocol):

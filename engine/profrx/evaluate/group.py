@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -88,73 +89,79 @@ def candidates(outcomes: Outcomes) -> list[Candidate]:
     """Return every fired rule by group; suppressed symptoms are folded into the rule that explains them."""
     bases = base_times(outcomes)
     groups = {scope: groups_of(frame) for scope, frame in outcomes.frames.scopes.items()}
+    orders = {
+        scope: np.lexsort((-np.nan_to_num(frame.weights, nan=0.0), groups[scope]))
+        for scope, frame in outcomes.frames.scopes.items()
+    }
     found: list[Candidate] = []
-    explained: dict[tuple[str, int], list[str]] = {}
+    explained: dict[tuple[str, str, int], list[str]] = {}
     for name, fired in outcomes.fired.items():
         rule = outcomes.program.pack.rules[name]
         frame = outcomes.frames.scopes[rule.scope]
-        for at, by in enumerate(fired.explained_by):
-            if by:
-                told = explained.setdefault((by, int(groups[rule.scope][fired.rows[at]])), [])
-                if name not in told:
-                    told.append(name)
-        found.extend(_grouped(rule, fired, frame, groups[rule.scope], bases))
+        for index, by in enumerate(fired.suppressors):
+            rows = fired.rows[fired.explained_by == index]
+            for key in np.unique(groups[rule.scope][rows]).tolist():
+                explained.setdefault((by, rule.scope, key), []).append(name)
+        found.extend(_grouped(rule, fired, frame, groups[rule.scope], orders[rule.scope], bases))
     for one in found:
-        one.explains = explained.get((one.rule.name, one.key[1]), [])
+        one.explains = explained.get((one.rule.name, *one.key), [])
     return found
 
 
 def _grouped(
-    rule: ast.Rule, fired: Fired, frame: Frame, groups: Any, bases: dict[int, float]
+    rule: ast.Rule, fired: Fired, frame: Frame, groups: Any, order: Any, bases: dict[int, float]
 ) -> list[Candidate]:
-    keep = np.asarray([not by for by in fired.explained_by], dtype=bool)
-    if not keep.any():
+    """Group the subjects a rule fired on; `order` is the frame's rows by group, the heaviest first in each."""
+    place = np.full(frame.rows, -1, dtype=np.int64)
+    kept = np.flatnonzero(fired.explained_by < 0)
+    place[fired.rows[kept]] = kept
+    keep = place[order]
+    keep = keep[keep >= 0]
+    if not keep.size:
         return []
-    rows = fired.rows[keep]
-    low, high, severity, confidence = (
-        a[keep] for a in (fired.low, fired.high, fired.severity, fired.confidence)
-    )
+    rows, low, high = fired.rows[keep], fired.low[keep], fired.high[keep]
     weights = np.nan_to_num(frame.weights[rows], nan=0.0)
-    reports = frame.column("report").to_numpy()[rows]
-    order = np.argsort(groups[rows], kind="stable")
-    bounds = np.flatnonzero(np.diff(groups[rows][order], prepend=-1))
+    starts = np.flatnonzero(np.diff(groups[rows], prepend=-1))
+    time = np.add.reduceat(weights, starts)
+    lows, highs = _weighted(low, weights, starts), _weighted(high, weights, starts)
+    reports = frame.column("report").to_numpy()
     found = []
-    for part in np.split(order, bounds[1:]):
-        lead = part[np.argmax(weights[part])]
-        report = int(reports[lead])
-        time = float(weights[part].sum())
-        base = bases.get(report)
-        share = min(time / base, 1.0) if base and time > 0 else None
-        ends = _weighted(low[part], high[part], weights[part])
-        written = int(severity[lead])
+    for part, at, total, *ends in zip(
+        np.split(rows, starts[1:]), starts.tolist(), time.tolist(), lows, highs, strict=True
+    ):
+        lead = int(part[0])
+        base = bases.get(int(reports[lead]))
+        share = min(total / base, 1.0) if base and total > 0 else None
+        severity, confidence = int(fired.severity[keep[at]]), int(fired.confidence[keep[at]])
         found.append(
             Candidate(
                 rule,
-                report,
-                (rule.scope, int(groups[rows[lead]])),
-                rows[part],
-                int(rows[lead]),
+                int(reports[lead]),
+                (rule.scope, int(groups[lead])),
+                np.sort(part),
+                lead,
                 share,
                 *ends,
-                LEVELS["severity"][written] if written >= 0 else severity_of(rule, ends, share),
-                LEVELS["confidence"][confidence[lead]] if confidence[lead] >= 0 else "",
+                LEVELS["severity"][severity] if severity >= 0 else severity_of(rule, ends, share),
+                LEVELS["confidence"][confidence] if confidence >= 0 else "",
             )
         )
     return found
 
 
-def _weighted(low: Any, high: Any, weights: Any) -> tuple[float | None, float | None]:
-    """Mean of the savings over a group, weighted by time (evenly where no time is known)."""
-    known = ~np.isnan(low)
-    if not known.any():
-        return None, None
-    weights = weights[known]
-    if weights.sum() <= 0:
-        weights = np.ones_like(weights)
-    return float(np.average(low[known], weights=weights)), float(np.average(high[known], weights=weights))
+def _weighted(ends: Any, weights: Any, starts: Any) -> list[float | None]:
+    """Mean of known savings per group, weighted by time (evenly where no time is known)."""
+    known = ~np.isnan(ends)
+    values = np.where(known, ends, 0.0)
+    total = np.add.reduceat(np.where(known, weights, 0.0), starts)
+    mean = np.add.reduceat(values * weights, starts) / np.where(total > 0, total, 1.0)
+    count = np.add.reduceat(known.astype(np.float64), starts)
+    plain = np.add.reduceat(values, starts) / np.where(count > 0, count, 1.0)
+    chosen = np.where(total > 0, mean, plain)
+    return [value if n else None for value, n in zip(chosen.tolist(), count.tolist(), strict=True)]
 
 
-def severity_of(rule: ast.Rule, ends: tuple[float | None, float | None], share: float | None) -> str:
+def severity_of(rule: ast.Rule, ends: Sequence[float | None], share: float | None) -> str:
     """Return the severity of a rule that writes none: by the share of the base time that would be saved."""
     low, high = ends
     if low is None or high is None or share is None or rule.estimate is None:

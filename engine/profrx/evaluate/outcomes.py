@@ -36,7 +36,8 @@ class Fired:
         rows: int64 rows of the scope's frame.
         low, high: share of the run time saved, float64 in 0..1, NaN = no estimate.
         severity, confidence: index into `LEVELS`, -1 = unwritten (derived later).
-        explained_by: rule that suppresses this one on a row, "" = none.
+        suppressors: rules that suppress this one somewhere.
+        explained_by: index into `suppressors` per row, -1 = none.
     """
 
     rows: Any
@@ -44,7 +45,13 @@ class Fired:
     high: Any
     severity: Any
     confidence: Any
-    explained_by: list[str] = field(default_factory=list)
+    explained_by: Any
+    suppressors: list[str] = field(default_factory=list)
+
+    def symptom_of(self, at: int) -> str:
+        """Return the rule that suppresses this one on the `at`-th row it fired on, "" = none."""
+        by = int(self.explained_by[at])
+        return self.suppressors[by] if by >= 0 else ""
 
 
 @dataclass
@@ -299,7 +306,7 @@ def _details(rule: ast.Rule, evaluator: Evaluator, rows: Any) -> Fired:
         high,
         _level(rule.severity, "severity", evaluator, rows),
         _level(rule.confidence, "confidence", evaluator, rows),
-        [""] * rows.size,
+        np.full(rows.size, -1, dtype=np.int16),
     )
 
 
@@ -343,10 +350,14 @@ def _suppress(outcomes: Outcomes) -> None:
                 held, _ = tristate(outcomes.evaluator(rule).column(target.when), _rows(outcomes, rule))
                 rows = rows[held[rows]]
             # of two rules that suppress each other the earlier one stands
-            own = dict(zip(fired.rows.tolist(), fired.explained_by, strict=True))
-            for at in np.flatnonzero(np.isin(symptom.rows, rows)).tolist():
-                if own[int(symptom.rows[at])] != target.rule and not symptom.explained_by[at]:
-                    symptom.explained_by[at] = name
+            if target.rule in fired.suppressors:
+                rows = np.setdiff1d(
+                    rows, fired.rows[fired.explained_by == fired.suppressors.index(target.rule)]
+                )
+            hits = np.isin(symptom.rows, rows, assume_unique=True) & (symptom.explained_by < 0)
+            if hits.any():
+                symptom.explained_by[hits] = len(symptom.suppressors)
+                symptom.suppressors.append(name)
 
 
 def _rows(outcomes: Outcomes, rule: ast.Rule) -> int:
