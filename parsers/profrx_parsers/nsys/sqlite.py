@@ -85,7 +85,7 @@ class SqliteTables(TabularTables):
             with closing(self._db.execute(query)) as cursor:
                 while batch := cursor.fetchmany(BATCH):
                     yield batch
-        except sqlite3.Error as err:
+        except (sqlite3.Error, UnicodeDecodeError) as err:
             self._log.add(
                 "data-loss",
                 "nsys-damaged-database",
@@ -164,7 +164,7 @@ def read(source: Source, wanted: Wanted = EVERYTHING) -> Report:
         connection.execute("PRAGMA trusted_schema = OFF")
         tables = SqliteTables(connection, source.name, log)
         found = tables.names()
-    except sqlite3.Error as err:
+    except (sqlite3.Error, UnicodeDecodeError) as err:
         raise InputError(
             "nsys-unreadable",
             f"SQLite cannot open this export: {err}",
