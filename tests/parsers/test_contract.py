@@ -29,7 +29,29 @@ PLACES = {"fixtures": ROOT / "fixtures", "corpus": ROOT.parent / "shared" / "cor
 SAMPLES: tuple[tuple[str, str, str], ...] = (
     # place, glob, reader that must win
     ("fixtures", "ncu/*/*.ncu-rep*", "ncu-rep"),
+    ("fixtures", "ncu/*/raw.csv.zst", "ncu-csv"),
+    ("fixtures", "ncu/style-nvtx/*.csv.zst", "ncu-csv"),
     ("corpus", "ncu/*.ncu-rep", "ncu-rep"),
+    ("corpus", "ncu/csv/csv_details*.csv", "ncu-csv"),
+    ("corpus", "ncu/csv/csv_metrics*.csv", "ncu-csv"),
+    ("corpus", "ncu/csv/csv_old*11bcf5.csv", "ncu-csv"),
+    ("corpus", "ncu/csv/csv_nvprof*.csv", "nvprof-csv"),
+    ("corpus", "ncu/csv/csv_prof-log*.out", "ncu-log"),
+    ("fixtures", "rocm/*/*.csv", "rocm-csv"),
+    ("fixtures", "rocm/pc-sampling/*/*.csv", "rocm-csv"),
+    ("fixtures", "rocm/compute-*", "rocprof-compute"),
+    ("fixtures", "rocm/v[13]*", "rocprof-folder"),
+    ("fixtures", "rocm/rocpd/*.db", "rocpd"),
+    ("fixtures", "rocm/v1/*.db", "rocprof-v1-db"),
+    ("fixtures", "rocm/v1/*.json", "rocprof-v1-json"),
+    ("fixtures", "rocm/v3-json/*.json", "rocprofv3-json"),
+    ("fixtures", "rocm/rpd/*.rpd", "rpd"),
+    ("corpus", "rocm/compute_*", "rocprof-compute"),
+    ("corpus", "rocm/v1_b*/results.csv", "rocm-csv"),
+    ("corpus", "rocm/v3_*/*.csv", "rocm-csv"),
+    ("corpus", "rocm/v3_*/*.db", "rocpd"),
+    ("corpus", "rocm/v3_tracelens/*.json.gz", "rocprofv3-json"),
+    ("corpus", "rocm/rpd/*.rpd*", "rpd"),
 )
 
 SEVERITIES = {"info", "warning", "data-loss", "error"}

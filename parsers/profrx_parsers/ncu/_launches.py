@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 DURATION = ("gpu__time_duration.sum", "gpu__time_duration")
 """Modern name, Pascal's name."""
 DEVICE = ("device__attribute_device_index", "launch__device_id")
-_FROM_METRICS = {
+FROM_METRICS = {
     "registers_per_thread": "launch__registers_per_thread",
     "shared_static_bytes": "launch__shared_mem_per_block_static",
     "shared_dynamic_bytes": "launch__shared_mem_per_block_dynamic",
     "cluster_size": "launch__cluster_size",
 }
-_GEOMETRY = {
+GEOMETRY = {
     "grid_x": "launch__grid_dim_x", "grid_y": "launch__grid_dim_y", "grid_z": "launch__grid_dim_z",
     "block_x": "launch__block_dim_x", "block_y": "launch__block_dim_y", "block_z": "launch__block_dim_z",
 }  # fmt: skip
-STRUCTURAL = frozenset((*DURATION, *DEVICE, *_FROM_METRICS.values(), *_GEOMETRY.values()))
+STRUCTURAL = frozenset((*DURATION, *DEVICE, *FROM_METRICS.values(), *GEOMETRY.values()))
 """Metrics that this table needs: decoded whatever the caller wants."""
 _MAX = {pa.int32(): (1 << 31) - 1, pa.int64(): (1 << 63) - 1}
 
@@ -72,10 +72,10 @@ def table(data: memoryview, results: Sequence[Result], store: MetricStore) -> pa
         for axis, letter in enumerate("xyz"):
             name = f"{prefix}_{letter}"
             given = _bounded(schema.TABLES["launches"].field(name).type, [t[axis] for t in triples])
-            columns[name] = _filled(given, store, _GEOMETRY[name])
-    for name, metric in _FROM_METRICS.items():
+            columns[name] = filled(given, store, GEOMETRY[name])
+    for name, metric in FROM_METRICS.items():
         empty = pa.nulls(rows, schema.TABLES["launches"].field(name).type)
-        columns[name] = _filled(empty, store, metric)
+        columns[name] = filled(empty, store, metric)
     columns["device_id"] = device_ids(store)
     columns["duration_ns"] = durations(store)
     return schema.conform("launches", columns, rows)
@@ -92,8 +92,8 @@ def durations(store: MetricStore) -> pa.Array:
 
 def device_ids(store: MetricStore) -> pa.Array:
     """Return the device index of every result."""
-    found = _filled(pa.nulls(store.rows, pa.int32()), store, DEVICE[0])
-    return _filled(found, store, DEVICE[1])
+    found = filled(pa.nulls(store.rows, pa.int32()), store, DEVICE[0])
+    return filled(found, store, DEVICE[1])
 
 
 def _triple(data: memoryview, result: Result, name: str) -> tuple[int | None, ...]:
@@ -112,7 +112,7 @@ def _bounded(kind: pa.DataType, values: list[int | None]) -> pa.Array:
     return pa.array([v if v is not None and v <= _MAX[kind] else None for v in values], kind)
 
 
-def _filled(given: pa.Array, store: MetricStore, metric: str) -> pa.Array:
+def filled(given: pa.Array, store: MetricStore, metric: str) -> pa.Array:
     """Fill nulls of a whole-number column from a metric, where that has a value that fits."""
     if not given.null_count:
         return given
