@@ -8,7 +8,9 @@ from profrx.report import model as m
 
 KERNEL = "void matmul_naive<float, 16>(const float*, const float*, float*, int)"
 SHORT = "matmul_naive"
-HOSTILE = "evil|`kernel` <script>alert(1)</script>\n# head\x1b[31m [x](javascript:alert(1)) ‮ *b* $x$ &amp; ]]>"
+HOSTILE = (
+    "evil|`kernel` <script>alert(1)</script>\n# head\x1b[31m [x](javascript:alert(1)) ‮ *b* $x$ &amp; ]]>"
+)
 
 
 def one_kernel(kernel: str = KERNEL, short: str = SHORT) -> m.ReportFindings:
@@ -110,7 +112,9 @@ def several_kernels() -> m.ReportFindings:
 
 
 def wrap(*reports: m.ReportFindings) -> m.Findings:
-    return m.Findings(version="9.9.9", pack={"profrx": "2026.1", "digest": "0123456789abcdef"}, reports=list(reports))
+    return m.Findings(
+        version="9.9.9", pack={"profrx": "2026.1", "digest": "0123456789abcdef"}, reports=list(reports)
+    )
 
 
 @pytest.fixture
@@ -124,7 +128,12 @@ def many() -> m.Findings:
     """A report of two kernels and an input that could not be read."""
     found = wrap(several_kernels())
     found.failed = [
-        m.FailedInput(source="captures/no.ncu-rep", code="input-empty", message="the file is empty", next_step="copy it again")
+        m.FailedInput(
+            source="captures/no.ncu-rep",
+            code="input-empty",
+            message="the file is empty",
+            next_step="copy it again",
+        )
     ]
     return found
 

@@ -13,7 +13,9 @@ from markdown_it import MarkdownIt
 from profrx.report import escape
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable("table")
-NASTY = st.text(alphabet=st.sampled_from(list("`|\\*_<>[]()#!&~$^{}@:-+=.1 a\n\t\x1b‮")), max_size=25) | st.text(max_size=25)
+NASTY = st.text(
+    alphabet=st.sampled_from(list("`|\\*_<>[]()#!&~$^{}@:-+=.1 a\n\t\x1b‮")), max_size=25
+) | st.text(max_size=25)
 
 
 def text_of(html: str) -> str:

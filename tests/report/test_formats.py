@@ -114,7 +114,9 @@ def test_json_validates_against_the_shipped_schema(found: Findings) -> None:
 def outline(schema: dict) -> dict[str, tuple[list[str], list[str]]]:  # type: ignore[type-arg]
     """Fields and required fields per model: the part that no version of pydantic words differently."""
     parts = {"": schema, **schema["$defs"]}
-    return {name: (sorted(of.get("properties", {})), sorted(of.get("required", []))) for name, of in parts.items()}
+    return {
+        name: (sorted(of.get("properties", {})), sorted(of.get("required", []))) for name, of in parts.items()
+    }
 
 
 def test_shipped_schema_is_that_of_the_models() -> None:

@@ -16,7 +16,9 @@ FORMATS = {"md": "md", "text": "txt", "html": "html", "json": "json", "sarif": "
 
 
 def text_file(suffix: str) -> type[SingleFileSnapshotExtension]:
-    return type("TextFile", (SingleFileSnapshotExtension,), {"_write_mode": WriteMode.TEXT, "file_extension": suffix})
+    return type(
+        "TextFile", (SingleFileSnapshotExtension,), {"_write_mode": WriteMode.TEXT, "file_extension": suffix}
+    )
 
 
 @pytest.mark.parametrize("format_", ["md", "text", "json", "sarif", "junit"])
