@@ -69,7 +69,7 @@ def cases(fixtures: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="session")
 def planted(fixtures: Path, cases: list[dict[str, Any]]) -> list[Planted]:
     """The planted kernels, traps included."""
-    chosen = [case for case in cases if case["role"] == "planted" and case.get("cause")]
+    chosen = [case for case in cases if case["role"] in ("planted", "trap") and case.get("cause")]
     paths = [next((fixtures / "ncu" / case["case"]).glob("report.ncu-rep*")) for case in chosen]
     reports = diagnose(paths).reports
     assert len(reports) == len(chosen)
