@@ -387,6 +387,8 @@ class Metric(Node):
     tests: tuple[Test, ...] = ()
     deprecated: str = ""
     override: bool = False
+    extends: bool = False
+    """``extend metric``: adds sources, collection hints and tests to the metric that is there already."""
 
 
 @dataclass(frozen=True)
@@ -416,6 +418,8 @@ class Verdict(Node):
     collect: tuple[Collect, ...] = ()
     version: int = 1
     override: bool = False
+    requires: tuple[Expr, ...] = ()
+    """``require low < high``: what the parameters must satisfy, whoever sets them."""
 
 
 @dataclass(frozen=True)
@@ -437,6 +441,7 @@ class Guard(Node):
     collect: tuple[Collect, ...] = ()
     version: int = 1
     override: bool = False
+    requires: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -472,6 +477,7 @@ class Rule(Node):
     override: bool = False
     applies_to: tuple[str, ...] = ()
     """Tools the rule can apply to; empty = any that supplies its metrics. Others are `not applicable`."""
+    requires: tuple[Expr, ...] = ()
 
 
 Declaration = Pack | Ruleset | Cause | Reference | Metric | Param | Verdict | Guard | Rule

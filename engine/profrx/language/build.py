@@ -218,7 +218,7 @@ class Builder:
         _word("unit"),
     )
     applies_to, see = _ids("applies_to"), _ids("see")
-    when, valid = _expr("when"), _expr("valid")
+    when, valid, require = _expr("when"), _expr("valid"), _expr("require")
 
     def under(self, c: list[Any]) -> Item:
         return Item("under", (tuple(self.word(x) for x in _of(c, "ID")), c[-1] == "anyway"), self.span(c))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any, cast
 
 from profrx.language import ast
@@ -14,7 +15,7 @@ from profrx.language.lr import Token
 from profrx.language.text import decode
 
 SHARED = {"title", "version", "scope", "see", "collect", "test"}
-JUDGING = SHARED | {"param", "let"}
+JUDGING = SHARED | {"param", "let", "require"}
 STATEMENTS = {
     "metric": {
         "unit",
@@ -60,6 +61,8 @@ REPEATED = {
     "test",
     "source",
 }
+EXTENDING = {"source", "collect", "see", "test"}
+"""What `extend metric` can add."""
 REQUIRED = {
     "metric": ("meaning",),
     "verdict": ("title", "table"),
@@ -217,23 +220,37 @@ class DeclarationBuilder(Builder):
         return cast(ast.Param, param.value)
 
     def block(self, c: list[Any]) -> ast.Metric | ast.Verdict | ast.Guard | ast.Rule:
-        override = str(c[0]) == "override"
-        head = c[1:] if override else c
+        prefix = str(c[0]) if str(c[0]) in ("override", "extend") else ""
+        head = c[1:] if prefix else c
         kind, name = str(head[0]), self.word(head[1])
         items: list[Item] = []
         for child in head[2:]:
             items += child if isinstance(child, list) else [] if isinstance(child, Token) else [child]
-        parts = self._gather(kind, name, items, self.span(head[:2]))
-        make = {"metric": self._metric, "verdict": self._verdict, "guard": self._guard, "rule": self._rule}[
-            kind
-        ]
-        return cast(ast.Rule, make(name, parts, override, self.span(c)))
+        extends = prefix == "extend"
+        if extends and kind != "metric":
+            message = "only a metric can be extended; a rule, guard or verdict is replaced by `override`"
+            self.report("misplaced-statement", message, self.span(c[:1]))
+        parts = self._gather(kind, name, items, self.span(head[:2]), extends)
+        if extends:
+            return self._metric(name, parts, False, self.span(c), extends)
+        make: dict[str, Callable[..., ast.Rule | ast.Guard | ast.Verdict | ast.Metric]] = {
+            "metric": self._metric,
+            "verdict": self._verdict,
+            "guard": self._guard,
+            "rule": self._rule,
+        }
+        return make[kind](name, parts, prefix == "override", self.span(c))
 
-    def _gather(self, kind: str, name: str, items: list[Item], head: ast.Span) -> dict[str, Any]:
+    def _gather(
+        self, kind: str, name: str, items: list[Item], head: ast.Span, extends: bool
+    ) -> dict[str, Any]:
         """Statements by keyword: the value, or the tuple of values of repeatable ones; reports what is off."""
         parts: dict[str, Any] = {}
         for item in items:
-            if item.kind not in STATEMENTS[kind]:
+            if extends and item.kind not in EXTENDING:
+                message = f"`extend metric` adds {', '.join(sorted(EXTENDING))}; `{item.kind}` stays as it is"
+                self.report("misplaced-statement", message, item.span)
+            elif item.kind not in STATEMENTS[kind]:
                 owners = [owner for owner, allowed in STATEMENTS.items() if item.kind in allowed]
                 shown = "one_of / first / all" if item.kind == "table" else item.kind
                 message = f"`{shown}` belongs in a {' or '.join(owners)}, not in a {kind}"
@@ -247,12 +264,14 @@ class DeclarationBuilder(Builder):
             else:
                 parts[item.kind] = item.value
         for required in REQUIRED[kind]:
-            if required not in parts:
+            if required not in parts and not extends:
                 shown = "one_of { … }" if required == "table" else required
                 self.report("missing-statement", f"{kind} {name} has no `{shown}`", head)
         return parts
 
-    def _metric(self, name: str, p: dict[str, Any], override: bool, span: ast.Span) -> ast.Metric:
+    def _metric(
+        self, name: str, p: dict[str, Any], override: bool, span: ast.Span, extends: bool = False
+    ) -> ast.Metric:
         return ast.Metric(
             name,
             p.get("unit", ""),
@@ -267,6 +286,7 @@ class DeclarationBuilder(Builder):
             p.get("test", ()),
             p.get("deprecated", ""),
             override,
+            extends,
             span=span,
         )
 
@@ -281,6 +301,7 @@ class DeclarationBuilder(Builder):
             "see": sum(p.get("see", ()), ()),
             "collect": p.get("collect", ()),
             "version": p.get("version", 1),
+            "requires": p.get("require", ()),
             "span": span,
         }
 

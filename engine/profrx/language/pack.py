@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from profrx.language import ast
-from profrx.language.diagnostics import Diagnostic
+from profrx.language.diagnostics import Diagnostic, did_you_mean
 from profrx.language.parse import read
 from profrx.language.scan import MAX_FILE
 
@@ -153,6 +153,7 @@ def assemble(sources: Iterable[Source]) -> Pack:
     packs: list[ast.Pack] = []
     diagnostics: list[Diagnostic] = []
     files: dict[str, str] = {}
+    extensions: list[ast.Metric] = []
     digest = hashlib.sha256()
     for source in sources:
         digest.update(f"{source.pack}\0{source.name}\0{len(source.data)}\0".encode())
@@ -173,6 +174,9 @@ def assemble(sources: Iterable[Source]) -> Pack:
             table = tables[_TABLES[type(node)]]
             kind = type(node).__name__.lower()
             before = table.get(node.name)
+            if isinstance(node, ast.Metric) and node.extends:
+                extensions.append(node)
+                continue
             problem = _clash(kind, node, before)
             if problem is not None:
                 diagnostics.append(problem)
@@ -180,6 +184,16 @@ def assemble(sources: Iterable[Source]) -> Pack:
                     continue
             table[node.name] = node
             origin[kind, node.name] = source.pack
+    for more in extensions:
+        metric = tables["metrics"].get(more.name)
+        if metric is not None:
+            tables["metrics"][more.name] = _extended(metric, more)
+        else:
+            message = f"there is no metric {more.name} to extend"
+            hint = did_you_mean(more.name, tables["metrics"]) or "declare it without `extend`"
+            diagnostics.append(
+                Diagnostic("extend-nothing", message, more.span, hint=hint, subject=f"metric {more.name}")
+            )
     return Pack(
         **tables,
         packs=tuple(packs),
@@ -190,9 +204,25 @@ def assemble(sources: Iterable[Source]) -> Pack:
     )
 
 
+def _extended(metric: ast.Metric, more: ast.Metric) -> ast.Metric:
+    """A metric with the additions of an `extend metric`."""
+    return replace(
+        metric,
+        sources=metric.sources + more.sources,
+        collect=metric.collect + more.collect,
+        see=metric.see + more.see,
+        tests=metric.tests + more.tests,
+    )
+
+
 def _clash(kind: str, node: Any, before: Any) -> Diagnostic | None:
     override = getattr(node, "override", False)
     subject = f"{kind} {node.name}"
+    if getattr(node, "extends", False):
+        message = f"there is no metric {node.name} to extend"
+        return Diagnostic(
+            "override-nothing", message, node.span, hint="declare it without `extend`", subject=subject
+        )
     if before is None:
         if not override:
             return None

@@ -22,7 +22,7 @@ def to_text(node: ast.File | ast.Declaration | ast.Expr) -> str:
     if isinstance(node, ast.Pack | ast.Ruleset | ast.Cause | ast.Reference | ast.Param):
         return _small(node)
     if isinstance(node, ast.Metric | ast.Verdict | ast.Guard | ast.Rule):
-        override = "override " if node.override else ""
+        override = "override " if node.override else "extend " if getattr(node, "extends", False) else ""
         lines = "".join(f"  {line}\n" for line in _statements(node))
         return f"{override}{type(node).__name__.lower()} {node.name} {{\n{lines}}}"
     return expr_text(node)
@@ -159,6 +159,7 @@ def _statements(node: ast.Metric | ast.Verdict | ast.Guard | ast.Rule) -> Iterab
     if isinstance(node, ast.Rule | ast.Verdict) and node.under:
         yield f"under {', '.join(node.under)}" + (" anyway" if getattr(node, "anyway", False) else "")
     yield from map(_param, node.params)
+    yield from (f"require {expr_text(demand)}" for demand in node.requires)
     yield from (f"let {let.name} = {expr_text(let.expr)}" for let in node.lets)
     yield from _body(node)
     yield from (f"collect {c.tool} {c.kind} {encode(c.value)}" for c in node.collect)
@@ -176,7 +177,8 @@ def _metric(node: ast.Metric) -> Iterable[str]:
         yield f"unit {node.unit}"
     if node.kind != "number":
         yield f"kind {node.kind}"
-    yield f"meaning {encode(node.meaning)}"
+    if not node.extends:
+        yield f"meaning {encode(node.meaning)}"
     if node.scope != "launch":
         yield f"scope {node.scope}"
     if node.valid is not None:

@@ -33,7 +33,7 @@ _PIECE = re.compile(
     r'"""(?:[^"]|"(?!""))*"""'
     r'|"(?:[^"\\\n]|\\[^\n])*"'
     r"|(?P<comment>#[^\n]*)"
-    r"|(?P<block>\b(?:override\s+)?(?:metric|verdict|guard|rule)\s+[A-Za-z_][\w.-]*\s*\{)"
+    r"|(?P<block>\b(?:(?:override|extend)\s+)?(?:metric|verdict|guard|rule)\s+[A-Za-z_][\w.-]*\s*\{)"
     r"|(?P<open>[{(])|(?P<close>[})])"
     r'|(?P<unclosed>"{1,3})'
     r"|(?P<word>[A-Za-z_][\w.-]*)"
@@ -87,7 +87,7 @@ def split(lines: Lines) -> tuple[list[Chunk], list[Diagnostic]]:
             continue
         if first < 0 and kind != "comment":
             first = at
-        override = at if kind == "word" and match[0] == "override" else -1
+        override = at if kind == "word" and match[0] in ("override", "extend") else -1
     if first >= 0 and (not starts or first < starts[0]):
         starts.insert(0, first)
     chunks = [Chunk(a, b) for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]

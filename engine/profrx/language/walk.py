@@ -52,6 +52,8 @@ Judge = ast.Rule | ast.Guard | ast.Verdict
 
 def expressions(node: ast.Declaration) -> Iterator[tuple[str, ast.Expr]]:
     """Every expression of a declaration with the statement it stands in, except tests, lets and params."""
+    if isinstance(node, ast.Rule | ast.Guard | ast.Verdict):
+        yield from (("require", demand) for demand in node.requires)
     match node:
         case ast.Rule():
             yield "when", node.when

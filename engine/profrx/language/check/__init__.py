@@ -6,11 +6,21 @@ from collections.abc import Callable, Iterable
 
 from profrx.language.check.context import Context
 from profrx.language.check.names import names
+from profrx.language.check.patterns import patterns
+from profrx.language.check.quality import quality
+from profrx.language.check.ranges import ranges
+from profrx.language.check.sources import sources
+from profrx.language.check.tables import tables
+from profrx.language.check.templates import templates
+from profrx.language.check.tree import tree
 from profrx.language.check.units import units
+from profrx.language.check.usage import usage
 from profrx.language.diagnostics import Diagnostic
 from profrx.language.pack import Pack
 
-PASSES: tuple[Callable[[Context], None], ...] = (names, units)
+Pass = Callable[[Context], None]
+
+PASSES: tuple[Pass, ...] = (names, units, patterns, ranges, tables, tree, usage, sources, templates, quality)
 """Order matters: a declaration that an earlier pass finds broken is spared by the later ones that build on it."""
 
 
@@ -20,4 +30,4 @@ def check(pack: Pack, only: Iterable[str] | None = None) -> tuple[Diagnostic, ..
     context.found += [d for d in pack.diagnostics if context.only is None or d.span.file in context.only]
     for run in PASSES:
         run(context)
-    return tuple(context.found)
+    return tuple(dict.fromkeys(context.found))

@@ -119,3 +119,9 @@ class Context:
 def subject(node: ast.Declaration) -> str:
     """``rule tail-effect``."""
     return f"{type(node).__name__.lower()} {node.name}"
+
+
+def head(node: ast.Declaration) -> ast.Span:
+    """The place of a declaration's name, to point at it as a whole."""
+    span: ast.Span = getattr(node.name, "span", node.span)
+    return span

@@ -6,9 +6,11 @@ import math
 
 from profrx.language import ast
 from profrx.language.check.context import Context, Scope
+from profrx.language.check.formula import Compiler
+from profrx.language.check.regions import Space
 from profrx.language.check.types import FREE, Type, Typer, metric_number, metric_type, unit_type
 from profrx.language.units import NONE, UnitError, unit
-from profrx.language.walk import Judge
+from profrx.language.walk import Judge, names
 
 
 def units(context: Context) -> None:
@@ -29,6 +31,7 @@ def _judge(context: Context, node: Judge) -> None:
         _param(typer, param, scope)
     for let in node.lets:
         typer.name(ast.Name(let.name), scope)
+    _requires(typer, node, scope)
     if isinstance(node, ast.Verdict):
         for row in node.rows:
             typer.condition(row.when, scope)
@@ -38,6 +41,21 @@ def _judge(context: Context, node: Judge) -> None:
         _rule(typer, node, scope)
     for test in node.tests:
         _test(typer, test, scope)
+
+
+def _requires(typer: Typer, node: Judge, scope: Scope) -> None:
+    """`require` is a condition over parameters that their defaults satisfy."""
+    for demand in node.requires:
+        typer.condition(demand, scope)
+        others = [name for name in names(demand) if not isinstance(scope.find(name.name), ast.Param | None)]
+        if others:
+            message = f"`require` is about parameters; `{others[0].name}` is none"
+            typer.wrong("require", message, others[0], "conditions over metrics belong in `when`")
+            continue
+        if typer.context.broken.isdisjoint({id(node)}):
+            holds = Space([formula := Compiler().condition(demand, scope)]).truth(formula)[0]
+            if not holds.all():
+                typer.wrong("require", "the defaults of the parameters do not satisfy this", demand)
 
 
 def _rule(typer: Typer, node: ast.Rule, scope: Scope) -> None:
