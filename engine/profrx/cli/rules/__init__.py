@@ -11,6 +11,7 @@ VERBS = {
     "show": ("profrx.cli.rules.show:show", "Show a rule, a verdict, a guard or a metric as it is declared."),
     "check": ("profrx.cli.rules.check:check", "Find mistakes in rule files without running them."),
     "test": ("profrx.cli.rules.test:test", "Run the tests that stand beside the rules."),
+    "coverage": ("profrx.cli.rules.coverage:coverage", "Show what the tests of rules do not reach."),
     "fmt": ("profrx.cli.rules.fmt:fmt", "Write rule files in the one canonical layout."),
 }
 
