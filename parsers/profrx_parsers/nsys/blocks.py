@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import compress
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from google.protobuf.message import DecodeError
 from profrx_parsers.nsys import events as spec
 from profrx_parsers.nsys.container import Container
 from profrx_parsers.nsys.events import EventTable
+from profrx_parsers.nsys.growing import GrowingColumn
 from profrx_parsers.nsys.merge import Column, Form, Path, good_events
 from profrx_parsers.problems import ProblemLog
 
@@ -26,15 +28,23 @@ MAX_NAMED_UNKNOWN = 64
 """Unknown fields named one by one; further ones are only counted."""
 
 
+_UNTYPED = 256
+_BYTE_0, _BYTE_1 = itemgetter(0), itemgetter(1)
+
+Wanted = Mapping[EventTable, Iterable[str]]
+"""Table -> the columns to decode."""
+
+
 class _Router:
     """Collects events by type and turns them into columns every `FLUSH_BYTES`."""
 
-    def __init__(self, tables: Sequence[EventTable], log: ProblemLog) -> None:
+    def __init__(self, tables: Wanted, log: ProblemLog) -> None:
         self.log = log
-        self.groups = _groups(tables)
+        self.groups = _groups(list(tables))
         self.group_of = {_key(c): at for at, (codes, _) in enumerate(self.groups) for c in codes}
         self.waiting: dict[int, list[bytes]] = defaultdict(list)
-        self.chunks: dict[str, list[dict[str, pa.Array]]] = defaultdict(list)
+        self.columns = {table.name: _growing(table, columns) for table, columns in tables.items()}
+        self.rows: dict[str, int] = defaultdict(int)
         self.counts: dict[int, int] = defaultdict(int)
         self.total = 0
         self.unknown: dict[Path, int] = defaultdict(int)
@@ -43,12 +53,14 @@ class _Router:
 
     def add(self, events: Sequence[bytes], size: int) -> None:
         self.total += len(events)
-        for key, same in groupby(events, _type_byte):
-            group = self.group_of.get(key)
-            if group is None:
-                self.counts[key] += sum(1 for _ in same)
-            else:
-                self.waiting[group].extend(same)
+        keys = _type_bytes(events)
+        present = np.flatnonzero(np.bincount(keys, minlength=_UNTYPED + 1)).tolist()
+        for key in present:
+            if key not in self.group_of:
+                self.counts[key] += int((keys == key).sum())
+        for group in {self.group_of[key] for key in present if key in self.group_of}:
+            chosen = np.isin(keys, [key for key in present if self.group_of.get(key) == group])
+            self.waiting[group].extend(events if chosen.all() else compress(events, chosen.tolist()))
         self._bytes += size
         if self._bytes >= FLUSH_BYTES:
             self.flush()
@@ -83,20 +95,13 @@ class _Router:
             yield table, events if len(hit) == len(events) else [events[i] for i in hit.tolist()]
 
     def _read(self, table: EventTable, events: Sequence[bytes]) -> None:
-        form = _form(table.name)
+        columns = self.columns[table.name]
+        form = _form(table.name, tuple(columns))
         events, found = self._merge(form, events, check=True)
-        if not events:
-            return
-        chunk = {}
-        for name, path in table.columns.items():
-            column = found[path]
-            if column is None:
-                chunk[name] = pa.nulls(len(events))
-            elif table.kinds.get(name) == "bytes":
-                chunk[name] = _text(column) if name != "payloadData" else column.arrow()
-            else:
-                chunk[name] = column.arrow()
-        self.chunks[table.name].append(chunk)
+        if events:
+            self.rows[table.name] += len(events)
+            for name, column in columns.items():
+                column.append(found[table.columns[name]], len(events))
 
     def _merge(
         self, form: Form, events: Sequence[bytes], check: bool = False
@@ -134,11 +139,16 @@ def _groups(tables: Sequence[EventTable]) -> list[tuple[set[int], list[EventTabl
     return groups
 
 
-def read_events(box: Container, tables: Sequence[EventTable], log: ProblemLog) -> dict[str, pa.Table]:
-    """Read the raw tables asked for. A table without events is absent.
+def _growing(table: EventTable, columns: Iterable[str]) -> dict[str, GrowingColumn]:
+    return {name: GrowingColumn(name, table.kinds.get(name, "int")) for name in columns}
 
-    Columns are int8…int64 (whatever holds them), float or string; dense text ids stay ids into the string
-    block. Unknown event types, classes and fields are counted in `log`; so is every damaged event.
+
+def read_events(box: Container, tables: Wanted, log: ProblemLog) -> dict[str, pa.Table]:
+    """Read raw tables, each with the columns asked for. A table without events is absent.
+
+    Columns are int8…int64 (whatever holds them), dictionaries of such for ids, float or string; text ids stay ids
+    into the string block. Unknown event types, classes and fields are counted in `log`; so is every
+    damaged event.
     """
     form = _block_form()
     router = _Router(tables, log)
@@ -151,38 +161,27 @@ def read_events(box: Container, tables: Sequence[EventTable], log: ProblemLog) -
         router.add(list(merged.f1), len(message))
     router.flush()
     _report(router, box, log)
-    return {name: _stack(chunks) for name, chunks in router.chunks.items()}
+    found = {}
+    for table in tables:
+        if router.rows[table.name]:
+            columns = router.columns.pop(table.name)
+            found[table.name] = pa.table({name: columns.pop(name).finish() for name in list(columns)})
+    return found
 
 
-def _stack(chunks: list[dict[str, pa.Array]]) -> pa.Table:
-    columns = {}
-    for name in list(chunks[0]):
-        parts = [chunk.pop(name) for chunk in chunks]
-        widest = _widest({p.type for p in parts})
-        columns[name] = pa.chunked_array([p if p.type == widest else p.cast(widest) for p in parts])
-    return pa.table(columns)
+def _type_bytes(events: Sequence[bytes]) -> npt.NDArray[np.uint8 | np.int64]:
+    """Return a key per event that tells types apart without parsing: the first byte of the type code.
 
-
-_RANK = {pa.null(): 0, pa.int8(): 1, pa.int16(): 2, pa.int32(): 3, pa.int64(): 4}
-
-
-def _widest(kinds: set[pa.DataType]) -> pa.DataType:
-    return max(kinds, key=lambda kind: _RANK.get(kind, 9))
-
-
-def _text(column: Column) -> pa.Array:
-    raw = column.arrow()
+    An event starts with field 1, the code. Anything else gets the key `_UNTYPED`.
+    """
     try:
-        return raw.cast(pa.string())
-    except pa.ArrowInvalid:
-        return pa.array(
-            [None if v is None else v.decode("utf-8", "replace") for v in raw.to_pylist()], pa.string()
-        )
-
-
-def _type_byte(event: bytes) -> int:
-    """Return a key that tells event types apart without parsing: the first byte of the type code."""
-    return event[1] if len(event) > 2 and event[0] == 8 else -1
+        heads, keys = bytes(map(_BYTE_0, events)), bytes(map(_BYTE_1, events))
+    except IndexError:
+        return np.array([e[1] if len(e) > 2 and e[0] == 8 else _UNTYPED for e in events], np.int64)
+    found = np.frombuffer(keys, np.uint8)
+    if heads.count(8) != len(events) or min(map(len, events), default=3) < 3:
+        found = np.where(np.frombuffer(heads, np.uint8) == 8, found, _UNTYPED)
+    return found
 
 
 def _key(code: int) -> int:
@@ -190,10 +189,11 @@ def _key(code: int) -> int:
 
 
 @cache
-def _form(name: str) -> Form:
+def _form(name: str, columns: tuple[str, ...]) -> Form:
     table = next(t for t in (*spec.TIMELINE, *spec.ON_DEMAND) if t.name == name)
-    kinds = {path: table.kinds.get(column, "int") for column, path in table.columns.items()}
-    return Form(kinds, {**dict.fromkeys(table.known, "int"), **dict.fromkeys(table.known_bytes, "bytes")})
+    every = {path: table.kinds.get(column, "int") for column, path in table.columns.items()}
+    known = {**every, **dict.fromkeys(table.known, "int"), **dict.fromkeys(table.known_bytes, "bytes")}
+    return Form({table.columns[c]: every[table.columns[c]] for c in columns}, known)
 
 
 @cache
@@ -218,14 +218,12 @@ def _report(router: _Router, box: Container, log: ProblemLog) -> None:
     known = {_key(code) for code in spec.KNOWN_CODES}
     for key, count in sorted(router.counts.items()):
         if key not in known:
+            if key == _UNTYPED:
+                log.add("data-loss", "nsys-damaged-event", "events without a type were left out", count=count)
+                continue
             what = f"type {key & 127}{' (plus a multiple of 128)' if key > 127 else ''}"
             log.add(
-                "info" if key >= 0 else "data-loss",
-                "nsys-unknown-event",
-                f"events of {what} are not known and were skipped"
-                if key >= 0
-                else "events without a type were skipped",
-                count=count,
+                "info", "nsys-unknown-event", f"events of {what} are not known and were skipped", count=count
             )
     for value, count in sorted(router.classes.items()):
         if value not in spec.KNOWN_CLASSES:
@@ -241,10 +239,3 @@ def _report(router: _Router, box: Container, log: ProblemLog) -> None:
     rest = sum(count for _, count in sorted(router.unknown.items())[MAX_NAMED_UNKNOWN:])
     if rest:
         log.add("info", "nsys-unknown-field", "further unknown fields were skipped", count=rest)
-
-
-def as_int64(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """Return integers as one int64 array; nulls become 0, so ask for the mask where they matter."""
-    filled = values.fill_null(0) if values.null_count else values
-    out: npt.NDArray[np.int64] = np.asarray(filled.cast(pa.int64()))
-    return out

@@ -17,6 +17,18 @@ from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import Report, ReportInfo, Wanted
 from profrx_parsers.source import Source
 
+NORMAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "NVTX_EVENTS": host.NVTX_COLUMNS,
+    "CUPTI_ACTIVITY_KIND_RUNTIME": host.CALL_COLUMNS,
+    "CUPTI_ACTIVITY_KIND_KERNEL": work.KERNEL_COLUMNS,
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": work.GRAPH_COLUMNS,
+    "CUPTI_ACTIVITY_KIND_MEMCPY": work.COPY_COLUMNS,
+    "CUPTI_ACTIVITY_KIND_MEMSET": work.SET_COLUMNS,
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": work.SYNC_COLUMNS,
+    "CUDA_GPU_MEMORY_USAGE_EVENTS": memory.USAGE_COLUMNS,
+}
+"""Raw tables and columns that the normalised tables are made of."""
+
 
 @dataclass(frozen=True)
 class Facts:

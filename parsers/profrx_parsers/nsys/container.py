@@ -15,6 +15,7 @@ header are compared with what was read, and a difference is a problem row.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -34,6 +35,7 @@ MAX_BLOCK = 64 << 20
 MAX_STRINGS_BLOCK = 512 << 20
 MAX_TOTAL = 64 << 30
 MAX_SECTIONS = 1000
+LET_GO = 16 << 20
 MAX_RATIO = 260
 """LZ4 cannot expand beyond about 255 times."""
 
@@ -57,6 +59,7 @@ class Container:
     sections: dict[str, memoryview] = field(default_factory=dict)
     state: Message = field(default_factory=lambda: Message(b"", (0, 0)))
     header: Message = field(default_factory=lambda: Message(b"", (0, 0)))
+    _kept: int = 0
     _first_block: int = 0
     _strings_at: int = 0
     _end: int = 0
@@ -64,6 +67,7 @@ class Container:
     def event_blocks(self) -> Iterator[bytes]:
         """Yield the message of every event block; stops, with a problem, at the first damaged one."""
         at, total, number = self._first_block, 0, 0
+        self._kept = at
         while at < self._strings_at:
             try:
                 message, at = self._block(at, self._strings_at, MAX_BLOCK)
@@ -78,12 +82,21 @@ class Container:
                 return
             number += 1
             total += len(message)
+            self._let_go(at)
             if total > MAX_TOTAL:
                 self.problems.add(
                     "data-loss", "nsys-too-large", f"stopped after {MAX_TOTAL:,} bytes of events"
                 )
                 return
             yield message
+
+    def _let_go(self, at: int) -> None:
+        """Give back the pages of a mapped file every `LET_GO` bytes: they were read once and count as memory."""
+        if at - self._kept >= LET_GO:
+            self._kept = at
+            mapped = self.data.obj
+            if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+                mapped.madvise(mmap.MADV_DONTNEED)
 
     def tail(self) -> Iterator[bytes]:
         """Yield what follows the events: strings, thread names, system info, payload schemas if any.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from profrx_parsers.nsys.merge import Path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EventTable:
     """One raw table and the events it is made of.
 
@@ -224,7 +224,7 @@ GRAPH_NODE = EventTable(
 GRAPH_EVENTS = EventTable(
     "CUDA_GRAPH_EVENTS",
     (131, 132),
-    {**_CALL, "graphId": (108, 38, 1), "execGraphId": (108, 37, 1), "graphExecId": (108, 37, 2)},
+    {**_CALL, "madeGraphId": (108, 38, 1), "execGraphId": (108, 37, 1), "graphExecId": (108, 37, 2)},
     known=_CALL_KNOWN,
     known_bytes=_FRAMES,
 )

@@ -15,7 +15,7 @@ from profrx_parsers.nsys.merge import narrow
 from profrx_parsers.nsys.nesting import OPEN, OpenRanges, depths, sort_key
 from profrx_parsers.nsys.raw import Bools, Frame, Ints, RawTables, compact, encode, pid_of, tid_of
 
-_NVTX_COLUMNS = (
+NVTX_COLUMNS = (
     "start", "end", "eventType", "category", "text", "globalTid", "textId", "domainId", "uint64Value",
     "int64Value", "doubleValue", "uint32Value", "int32Value", "floatValue", "jsonText",
 )  # fmt: skip
@@ -30,7 +30,7 @@ _PAYLOADS = (
     "floatValue",
     "jsonText",
 )
-_CALL_COLUMNS = ("start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue")
+CALL_COLUMNS = ("start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue")
 _BACKTRACE_CLASS = 67
 """A second record of a call that carries its back trace; counting it would count the call twice."""
 _ABI_SUFFIX = r"_(?:v\d+|ptsz|ptds)(?:_ptsz|_ptds)?$"
@@ -84,7 +84,7 @@ def read_ranges(raw: RawTables, duration_ns: int | None) -> Ranges:
     Ranges that end in the very nanosecond the session ends were closed by the recorder, not by the program:
     they stay open (null end). Domain, category and thread names are looked up, not listed.
     """
-    frame = Frame(raw.table("NVTX_EVENTS", _NVTX_COLUMNS))
+    frame = Frame(raw.table("NVTX_EVENTS", NVTX_COLUMNS))
     kinds = frame.ints("eventType")
     named = frame.take(np.isin(kinds, (_CATEGORY, _DOMAIN)))
     wanted = np.isin(kinds, tuple(_KINDS))
@@ -187,15 +187,13 @@ class Calls:
     table: pa.Table
 
     @cached_property
-    def _index(self) -> tuple[Ints, Ints]:
-        known = np.asarray(self.table.column("correlation_id").is_valid().to_numpy())
+    def _index(self) -> tuple[Ints, npt.NDArray[np.int32] | None]:
+        """Sorted keys, and the row of each; no rows when the calls lie in order of their keys already."""
         keys = _keys(_column(self.table, "process_id"), _column(self.table, "correlation_id"))
-        rows = np.flatnonzero(known)
-        keys = keys[rows]
-        if len(keys) > 1 and not (np.diff(keys) >= 0).all():
-            order = np.argsort(keys, kind="stable")
-            keys, rows = keys[order], rows[order]
-        return keys, rows
+        if len(keys) < 2 or (np.diff(keys) >= 0).all():
+            return keys, None
+        rows = np.argsort(keys, kind="stable").astype(np.int32)
+        return keys[rows], rows
 
     def match(self, pids: Ints, correlations: Ints, known: Bools) -> Ints:
         """Return the row of the call with that correlation id in that process, -1 where there is none."""
@@ -205,7 +203,8 @@ class Calls:
         wanted = _keys(pids, correlations)
         at = np.searchsorted(keys, wanted)
         at[at == len(keys)] = 0
-        return np.where((keys[at] == wanted) & known & (correlations != 0), rows[at], -1)
+        hit = (keys[at] == wanted) & known & (correlations != 0)
+        return np.where(hit, at if rows is None else rows[at], -1)
 
     def take(self, column: str, rows: Ints) -> pa.Array:
         """Return a column at `rows`, null where the row is negative."""
@@ -222,7 +221,7 @@ def _keys(pids: Ints, correlations: Ints) -> Ints:
 
 def read_calls(raw: RawTables, ranges: Ranges) -> Calls:
     """Read CUDA runtime and driver calls; ABI suffixes such as ``_v7000`` are cut off the names."""
-    frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_RUNTIME", _CALL_COLUMNS))
+    frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_RUNTIME", CALL_COLUMNS))
     classes = frame.ints("eventClass")
     if (classes == _BACKTRACE_CLASS).any():
         frame = frame.take(classes != _BACKTRACE_CLASS)

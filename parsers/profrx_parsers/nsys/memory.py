@@ -11,7 +11,7 @@ from profrx_parsers.nsys.host import compact_table, ints
 from profrx_parsers.nsys.raw import Frame, Ints, RawTables, encode, pid_of
 from profrx_parsers.nsys.work import MEMORY_KINDS
 
-_USAGE_COLUMNS = (
+USAGE_COLUMNS = (
     "start", "globalPid", "deviceId", "address", "bytes", "memKind", "memoryOperationType", "name", "correlationId",
     "localMemoryPoolAddress",
 )  # fmt: skip
@@ -24,7 +24,7 @@ def read_memory_events(raw: RawTables, devices: DeviceMap) -> pa.Table:
     `total_bytes` is the running sum per process, device and kind since the capture began: what was allocated
     before is not in it.
     """
-    frame = Frame(raw.table("CUDA_GPU_MEMORY_USAGE_EVENTS", _USAGE_COLUMNS))
+    frame = Frame(raw.table("CUDA_GPU_MEMORY_USAGE_EVENTS", USAGE_COLUMNS))
     starts = frame.ints("start")
     if len(starts) > 1 and (np.diff(starts) < 0).any():
         frame = frame.take(np.argsort(starts, kind="stable"))

@@ -81,7 +81,8 @@ def compact(at: Ints, good: Bools, texts: pa.Array) -> pa.DictionaryArray:
     used = np.zeros(max(len(texts), 1), bool)
     used[safe[good]] = True
     place = np.cumsum(used, dtype=np.int32) - 1
-    indices = pa.array(place[safe].astype(np.int32), mask=~good)
+    kind = np.int8 if used.sum() < 1 << 7 else np.int16 if used.sum() < 1 << 15 else np.int32
+    indices = pa.array(place[safe].astype(kind), mask=None if good.all() else ~good)
     return pa.DictionaryArray.from_arrays(indices, texts.take(pa.array(np.flatnonzero(used[: len(texts)]))))
 
 
@@ -112,7 +113,8 @@ class Frame:
         """Return a column as int64, nulls as `fill`."""
         if not self.has(name):
             return np.full(self.rows, fill, np.int64)
-        column = self._column(name).cast(pa.int64())
+        column = self._column(name)
+        column = column.cast(pa.int64())
         if column.null_count:
             column = column.fill_null(fill)
         return np.ascontiguousarray(column.to_numpy(), np.int64)

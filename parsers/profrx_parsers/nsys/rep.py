@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from profrx_parsers.nsys import events as spec
 from profrx_parsers.nsys import system
 from profrx_parsers.nsys.blocks import read_events
-from profrx_parsers.nsys.capture import Facts, report_of
+from profrx_parsers.nsys.capture import NORMAL_COLUMNS, Facts, report_of
 from profrx_parsers.nsys.container import Container, open_container
 from profrx_parsers.nsys.gpu_metrics import read_gpu_metrics
 from profrx_parsers.nsys.merge import Form
-from profrx_parsers.nsys.raw import Strings
+from profrx_parsers.nsys.raw import Frame, Strings, pid_of
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import EVERYTHING, Report, Wanted
 from profrx_parsers.source import Source
 
 _EVENTS = {table.name: table for table in (*spec.TIMELINE, *spec.ON_DEMAND)}
-_TIMELINE = frozenset(table.name for table in spec.TIMELINE)
+_INPUTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": {"syncType": ("newSyncType", "deprecatedSyncType")},
+    "CUDA_GRAPH_EVENTS": {"graphId": ("madeGraphId", "execGraphId")},
+    "PROCESSES": {"name": ("name6", "name5"), "pid": ("globalPid", "name6", "name5")},
+}
+"""Columns of the export that the exporter chooses from two fields: the first that is present."""
+
+
+def _inputs(table: spec.EventTable, columns: Sequence[str]) -> list[str]:
+    """Return the fields to decode for columns of the export; no columns = all."""
+    made = _INPUTS.get(table.name, {})
+    wanted = [part for c in columns for part in made.get(c, (c,))] if columns else list(table.columns)
+    return [name for name in dict.fromkeys(wanted) if name in table.columns]
 
 
 class RepTables:
@@ -44,7 +55,7 @@ class RepTables:
             return read_gpu_metrics(self._box, self.strings(), self._log)
         found = self._system.get(name)
         if found is None and name in _EVENTS:
-            found = self._events(name)
+            found = self._events(name, columns)
         if found is None:
             return None
         return found.select([c for c in columns if c in found.column_names]) if columns else found
@@ -53,17 +64,21 @@ class RepTables:
         """Return the string block."""
         return self._strings
 
-    def _events(self, name: str) -> pa.Table | None:
-        if self._held is None and name in _TIMELINE:
-            read = read_events(self._box, spec.TIMELINE, self._log)
-            self._held = {key: _derive(key, table) for key, table in read.items()}
-            self._absent = _TIMELINE - frozenset(read)
+    def _events(self, name: str, columns: Sequence[str]) -> pa.Table | None:
+        """Read a table, and with the first of the timeline all of them: one pass costs less than many."""
+        table = _EVENTS[name]
+        if self._held is None and name in NORMAL_COLUMNS:
+            read = read_events(
+                self._box, {_EVENTS[n]: _inputs(_EVENTS[n], c) for n, c in NORMAL_COLUMNS.items()}, self._log
+            )
+            self._held = {key: _derive(key, found) for key, found in read.items()}
+            self._absent = frozenset(NORMAL_COLUMNS) - frozenset(read)
         if name in self._absent:
             return None
-        if self._held is not None and name in self._held:
+        if self._held is not None and name in self._held and set(columns) <= set(NORMAL_COLUMNS[name]):
             return self._held.pop(name)
         log = self._log if self._held is None else ProblemLog()
-        read = read_events(self._box, (_EVENTS[name],), log)
+        read = read_events(self._box, {table: _inputs(table, columns)}, log)
         return _derive(name, read[name]) if name in read else None
 
     @cached_property
@@ -94,28 +109,20 @@ class RepTables:
 
 
 def _derive(name: str, table: pa.Table) -> pa.Table:
-    """Apply the exporter's own choices between fields (see `events`)."""
-
-    def choose(column: str, first: str, second: str) -> pa.Table:
-        one, other = table.column(first), table.column(second)
-        if one.null_count == len(one):
-            chosen = other
-        elif other.null_count == len(other):
-            chosen = one
-        else:
-            chosen = pc.coalesce(one, other)
-        return table.append_column(column, chosen)
-
-    if name == "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION":
-        return choose("syncType", "newSyncType", "deprecatedSyncType")
-    if name == "CUDA_GRAPH_EVENTS":
-        table = table.rename_columns({"graphId": "madeGraphId"})
-        return choose("graphId", "madeGraphId", "execGraphId")
-    if name == "PROCESSES":
-        table = choose("name", "name6", "name5").filter(pc.field("name").is_valid())
-        pid = np.asarray(table.column("globalPid").cast(pa.int64())) >> 24 & 0xFF_FFFF
-        return table.append_column("pid", pa.array(pid))
+    """Add the columns that the exporter chooses between fields (see `_INPUTS`)."""
+    for column, (first, *_, second) in _INPUTS.get(name, {}).items():
+        if column != "pid" and first in table.column_names and second in table.column_names:
+            table = table.append_column(column, _either(table.column(first), table.column(second)))
+    if name == "PROCESSES" and "name" in table.column_names:
+        table = table.filter(pc.field("name").is_valid())
+        table = table.append_column("pid", pa.array(pid_of(Frame(table).ints("globalPid"))))
     return table
+
+
+def _either(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
+    if one.null_count == len(one):
+        return other
+    return one if other.null_count == len(other) else pc.coalesce(one, other)
 
 
 def read(source: Source, wanted: Wanted = EVERYTHING) -> Report:

@@ -17,12 +17,12 @@ from profrx_parsers.nsys.raw import Bools, Frame, Ints, RawTables, encode, pid_o
 from profrx_parsers.problems import ProblemLog
 
 _PLACE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
-_KERNEL_COLUMNS = (
+KERNEL_COLUMNS = (
     *_PLACE, "demangledName", "shortName", "registersPerThread", "gridX", "gridY", "gridZ", "blockX", "blockY",
     "blockZ", "staticSharedMemory", "dynamicSharedMemory", "localMemoryPerThread", "graphNodeId",
     "clusterX", "clusterY", "clusterZ",
 )  # fmt: skip
-_COPY_COLUMNS = (
+COPY_COLUMNS = (
     *_PLACE,
     "bytes",
     "copyKind",
@@ -32,7 +32,9 @@ _COPY_COLUMNS = (
     "dstDeviceId",
     "graphNodeId",
 )
-_SET_COLUMNS = (*_PLACE, "bytes", "memKind", "graphNodeId")
+SET_COLUMNS = (*_PLACE, "bytes", "memKind", "graphNodeId")
+GRAPH_COLUMNS = (*_PLACE, "graphExecId")
+SYNC_COLUMNS = _PLACE
 
 DIRECTIONS = (
     None, "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP", "UM HtoD", "UM DtoH",
@@ -95,7 +97,7 @@ def _place(frame: Frame, calls: Calls, devices: DeviceMap) -> tuple[dict[str, pa
 
 
 def _kernels(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
-    frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_KERNEL", _KERNEL_COLUMNS))
+    frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_KERNEL", KERNEL_COLUMNS))
     columns, rows = _place(frame, calls, devices)
     frame.drop(_PLACE[2:])
     strings = raw.strings()
@@ -125,7 +127,7 @@ def _kernels(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
 
 
 def _graphs(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
-    frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", (*_PLACE, "graphId", "graphExecId")))
+    frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", GRAPH_COLUMNS))
     columns, rows = _place(frame, calls, devices)
     numbers = pa.array(frame.ints("graphExecId")).cast(pa.string())
     names = pc.binary_join_element_wise(pa.scalar(GRAPH_PREFIX), numbers, " ").dictionary_encode()
@@ -167,8 +169,8 @@ def _ints(frame: Frame, name: str) -> pa.Array:
 
 def read_copies(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
     """Read copies, then sets."""
-    copies = Frame(raw.table("CUPTI_ACTIVITY_KIND_MEMCPY", _COPY_COLUMNS))
-    sets = Frame(raw.table("CUPTI_ACTIVITY_KIND_MEMSET", _SET_COLUMNS))
+    copies = Frame(raw.table("CUPTI_ACTIVITY_KIND_MEMCPY", COPY_COLUMNS))
+    sets = Frame(raw.table("CUPTI_ACTIVITY_KIND_MEMSET", SET_COLUMNS))
     parts = [_copy_part(copies, calls, devices), _set_part(sets, calls, devices)]
     table = pa.concat_tables([p for p in parts if p.num_rows] or parts[:1], promote_options="permissive")
     return table.set_column(0, "copy_id", ints(np.arange(table.num_rows)))
@@ -211,7 +213,7 @@ def _set_part(frame: Frame, calls: Calls, devices: DeviceMap) -> pa.Table:
 def read_syncs(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
     """Read synchronisations. The stored type code meant four things over the versions, so the name of the
     call decides the kind; without a call it is null."""
-    frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", _PLACE))
+    frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", SYNC_COLUMNS))
     columns, rows = _place(frame, calls, devices)
     whole = frame.ints("streamId") == 0xFFFF_FFFF
     columns |= {
