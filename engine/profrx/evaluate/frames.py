@@ -7,10 +7,8 @@ frames from grouping launches; scopes that only a timeline knows (and timeline c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from profrx.evaluate.arch import arch_number
-from profrx.evaluate.frame import SUBJECTS, Frame, Link, Members, TableSupply
+from profrx.evaluate.frame import SUBJECTS, Frame, Link, TableSupply
 from profrx.evaluate.patterns import glob_to_regex
-from profrx_parsers import columns
+from profrx.evaluate.supply import LaunchSupply, columns_of
+from profrx_parsers import schema
 from profrx_parsers.registry import readers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from profrx_parsers.report import Report
 
@@ -47,8 +46,7 @@ _GROUPS = {
 }
 """Scope -> columns of the launches table that make one subject."""
 
-_DOMAIN_PREFIX = re.compile(r"^(?:[A-Za-z_]+\.)?Triage[A-Za-z]*\.")
-"""Counter-domain prefix of a vendor metric. Source: names observed in reports of six architectures."""
+_DEVICE_COLUMNS = schema.TABLES["devices"].names
 
 
 @dataclass
@@ -68,140 +66,20 @@ class Frames:
         return self.scopes.get(scope)
 
 
-class LaunchSupply:
-    """Columns of the launches of one report."""
-
-    def __init__(self, report: Report, launches: pa.Table, timeline: Mapping[str, pa.Array]) -> None:
-        self._report = report
-        self._launches = launches
-        self._timeline = timeline
-        self._kept: dict[str, Members | None] = {}
-
-    @cached_property
-    def _metrics(self) -> columns.MetricColumns:
-        found = self._report.extras.get(columns.EXTRA)
-        if isinstance(found, columns.MetricColumns):
-            return found
-        return columns.MetricColumns.from_long(self._report.table("metrics"), self._launches.num_rows)
-
-    @cached_property
-    def _prefixed(self) -> dict[str, list[str]]:
-        """Metric name without its counter domain -> stored names with one."""
-        found: dict[str, list[str]] = {}
-        for name in self._metrics.numbers:
-            if match := _DOMAIN_PREFIX.match(name):
-                found.setdefault(name[match.end() :], []).append(name)
-        return found
-
-    def raw(self, name: str) -> pa.Array | None:
-        """Return a metric by its name, with or without counter domain."""
-        column = self._metrics.column(name)
-        for other in self._prefixed.get(name, ()):
-            more = self._metrics.column(other)
-            column = more if column is None else pc.coalesce(column, more)
-        if column is not None and pa.types.is_string(column.type):
-            return column.dictionary_encode()
-        return column
-
-    def unit(self, name: str) -> str | None:
-        """Return the unit the reader gives for a metric."""
-        return self._metrics.units.get(name)
-
-    def names(self) -> Iterable[str]:
-        """Return every metric of the report."""
-        return [*self._metrics.numbers, *self._metrics.texts]
-
-    def source(self, kind: str, column: str) -> pa.Array | None:
-        """Return a column of the launches, of each launch's device, of its timeline metrics, or of how it was taken."""
-        if kind == "launch":
-            return table_column(self._launches, column)
-        if kind == "capture":
-            return self._capture_column(column)
-        if kind == "device":
-            return self._device_column(column)
-        return self._timeline.get(column) if kind == "timeline" else None
-
-    def _capture_column(self, column: str) -> pa.Array | None:
-        """A fact that the reader gives per launch (``clock_locked``) as numbers, false 0 and true 1."""
-        facts = self._report.extras.get(column)
-        if not isinstance(facts, list) or len(facts) != self._launches.num_rows:
-            return None
-        return pa.array([None if fact is None else float(fact) for fact in facts], pa.float64())
-
-    def _device_column(self, column: str) -> pa.Array | None:
-        devices = self._report.table("devices")
-        found = table_column(devices, column)
-        if found is None or not len(found):
-            return None
-        where = pc.index_in(self._launches.column("device_id"), devices.column("device_id"))
-        return found.take(where.combine_chunks())
-
-    def instances(self, name: str) -> Members | None:
-        """Return the members of an instanced metric, decoded for this metric only."""
-        if name not in self._kept:
-            self._kept[name] = self._read_instances(name)
-        return self._kept[name]
-
-    def _read_instances(self, name: str) -> Members | None:
-        decode = self._report.extras.get("instances")
-        table = decode({name}) if callable(decode) else self._report.table("instances")
-        stored = [name, *self._prefixed.get(name, ())]
-        table = table.filter(pc.is_in(table.column("metric"), pa.array(stored)))
-        return members_of(table, self.unit(name)) if table.num_rows else None
-
-    def alternatives(self, name: str, arch: float | None) -> tuple[str, ...]:
-        """Return the names that the report's own sections use instead of a metric on an architecture.
-
-        `extras["section_options"]` maps a metric to entries whose `resolve(arch)` gives the collected name,
-        with 90 for compute capability 9.0.
-        """
-        options = self._report.extras.get("section_options")
-        if arch is None or not isinstance(options, Mapping):
-            return ()
-        resolved = (entry.resolve(round(arch * 10)) for entry in options.get(name, ()))
-        return tuple(dict.fromkeys(other for other in resolved if other and other != name))
-
-
-def members_of(table: pa.Table, unit: str | None = None) -> Members:
-    """Return rows of an `instances` table (one metric) as members, sorted by launch."""
-    row = table.column("launch_id").to_numpy()
-    order = np.argsort(row, kind="stable")
-    table = table.take(pa.array(order))
-    return Members(
-        row[order].astype(np.int64),
-        table.column("key").combine_chunks(),
-        table.column("key_int").combine_chunks(),
-        table.column("value").combine_chunks(),
-        unit,
-    )
-
-
-def table_column(table: pa.Table, name: str) -> pa.Array | None:
-    """Return a column of a normalised table as the engine wants it: float64, bool or dictionary text."""
-    if name not in table.column_names:
-        return None
-    column = table.column(name).combine_chunks()
-    if pa.types.is_boolean(column.type):
-        return column
-    if pa.types.is_string(column.type):
-        return column.dictionary_encode()
-    if pa.types.is_dictionary(column.type):
-        return column
-    return column.cast(pa.float64(), safe=False)
-
-
 def frames_of(report: Report, position: int = 0) -> Frames:
     """Return the frames of a report; `position` is written into the `report` column of the subjects."""
-    tool = source_tool(report)
-    timeline = _timeline(report)
-    frames = Frames(tool)
+    frames = Frames(source_tool(report))
+    timeline = {scope: table for scope, table in _timeline(report).items() if table.num_rows}
     launches = report.table("launches")
     if launches.num_rows:
-        frames.scopes["launch"] = _launch_frame(report, launches, timeline.get("launch"), position)
-        _group_launches(frames, report, launches, timeline, position)
+        frames.scopes["launch"] = _launch_frame(report, launches, position)
+        for scope, keys in _GROUPS.items():
+            owner = _grouped(frames, report, scope, keys, launches, timeline.get(scope))
+            if owner is not None:
+                link(frames.scopes[scope], frames.scopes["launch"], owner)
     for scope, table in timeline.items():
-        if scope not in frames.scopes and table.num_rows:
-            frames.scopes[scope] = _timeline_frame(scope, tool, table, report, position)
+        if scope not in frames.scopes and scope != "report":
+            frames.scopes[scope] = _timeline_frame(scope, frames.tool, table, report, position)
     _report_frame(frames, report, timeline.get("report"), position)
     return frames
 
@@ -216,37 +94,29 @@ def source_tool(report: Report) -> str:
 
 
 def _timeline(report: Report) -> dict[str, pa.Table]:
-    """Timeline metrics by scope; empty for captures without a timeline."""
-    try:
-        from profrx.timeline import timeline_metrics
-    except ImportError:
+    """Timeline metrics by scope; empty for captures that record no times."""
+    launches, copies = report.table("launches"), report.table("copies")
+    if all(table.column("start_ns").null_count == table.num_rows for table in (launches, copies)):
         return {}
+    from profrx.timeline import timeline_metrics
+
     return dict(timeline_metrics(report))
 
 
-def _columns(table: pa.Table | None) -> dict[str, pa.Array]:
-    if table is None:
-        return {}
-    return {name: column for name in table.column_names if (column := table_column(table, name)) is not None}
-
-
-def _launch_frame(report: Report, launches: pa.Table, timeline: pa.Table | None, position: int) -> Frame:
-    rows = launches.num_rows
-    subjects = {
-        "report": pa.repeat(pa.scalar(position, pa.int32()), rows),
-        "subject_id": launches.column("launch_id"),
-        "subject": launches.column("kernel"),
-        "kernel": launches.column("kernel"),
-        "kernel_short": launches.column("kernel_short"),
-        "kernel_id": pc.coalesce(launches.column("kernel_id"), launches.column("kernel")),
-        "device_id": launches.column("device_id"),
-        "arch": _arch(report, launches.column("device_id")),
-        "tool_version": pa.repeat(pa.scalar(report.info.tool_version, pa.string()), rows),
-        "weight_ns": _positive(launches.column("duration_ns")),
-    }
-    aligned = _columns(timeline) if timeline is not None and timeline.num_rows == rows else {}
-    supply = LaunchSupply(report, launches, aligned)
-    return Frame("launch", source_tool(report), _subjects(subjects), supply)
+def _launch_frame(report: Report, launches: pa.Table, position: int) -> Frame:
+    subjects = _subjects(
+        report,
+        position,
+        launches.num_rows,
+        subject_id=launches.column("launch_id"),
+        subject=launches.column("kernel"),
+        kernel=launches.column("kernel"),
+        kernel_short=launches.column("kernel_short"),
+        kernel_id=pc.coalesce(launches.column("kernel_id"), launches.column("kernel")),
+        device_id=launches.column("device_id"),
+        weight_ns=_positive(launches.column("duration_ns")),
+    )
+    return Frame("launch", source_tool(report), subjects, LaunchSupply(report, launches))
 
 
 def _positive(durations: Any) -> Any:
@@ -255,79 +125,113 @@ def _positive(durations: Any) -> Any:
     return pc.if_else(usable, durations, pa.scalar(None, pa.float64()))
 
 
-def _subjects(given: Mapping[str, Any]) -> pa.Table:
-    return pa.table({name: given[name] for name in SUBJECTS.names}).cast(SUBJECTS)
+def _subjects(report: Report, position: int, rows: int, **given: Any) -> pa.Table:
+    """Subjects of one report; columns that are not given are null, architecture follows the device."""
+    given.setdefault("subject_id", pa.array(np.arange(rows, dtype=np.int64)))
+    given["report"] = pa.repeat(pa.scalar(position, pa.int32()), rows)
+    given["tool_version"] = pa.repeat(pa.scalar(report.info.tool_version, pa.string()), rows)
+    device = given.setdefault("device_id", pa.nulls(rows, pa.int32()))
+    given["arch"] = _arch(report, device)
+    columns = {f.name: given.get(f.name, pa.nulls(rows, f.type)) for f in SUBJECTS}
+    return pa.table(columns).cast(SUBJECTS)
 
 
 def _arch(report: Report, device_id: Any) -> pa.Array:
     devices = report.table("devices")
     numbers = pa.array([arch_number(a) for a in devices.column("arch").to_pylist()], pa.float64())
-    where = pc.index_in(device_id, devices.column("device_id"))
-    where = where.combine_chunks() if isinstance(where, pa.ChunkedArray) else where
+    where = _whole(pc.index_in(device_id, devices.column("device_id")))
     return numbers.take(where) if len(numbers) else pa.nulls(len(where), pa.float64())
 
 
-def _group_launches(
-    frames: Frames, report: Report, launches: pa.Table, timeline: Mapping[str, pa.Table], position: int
-) -> None:
-    frame = frames.scopes["launch"]
-    keyed = launches.append_column("kernel_key", frame.subjects.column("kernel_id"))
-    for scope, keys in _GROUPS.items():
-        if all(launches.num_rows == keyed.column(k).null_count for k in keys[-1:]):
-            continue
-        owner, first = group_rows([keyed.column(key) for key in keys])
-        table = timeline.get(scope)
-        subjects = frame.subjects.take(pa.array(first))
-        weight = _sum_known(owner, frame.weights, first.size)
-        extra = _match(table, subjects.column("subject"), scope)
-        subjects = subjects.set_column(9, SUBJECTS.field("weight_ns"), pa.array(weight, from_pandas=True))
-        if scope != "kernel":
-            names = [_place(scope, row) for row in keyed.select(list(keys)).take(pa.array(first)).to_pylist()]
-            subjects = subjects.set_column(2, "subject", pa.array(names, pa.string()))
-            for column in ("kernel", "kernel_short", "kernel_id"):
-                at = subjects.column_names.index(column)
-                subjects = subjects.set_column(at, column, pa.nulls(first.size, pa.string()))
-        ids = pa.array(np.arange(first.size, dtype=np.int64))
-        subjects = subjects.set_column(1, "subject_id", ids).cast(SUBJECTS)
-        identity = {n: _shared(launches, n, owner, first) for n in ("kernel", "kernel_short", *keys[1:])}
-        tables = {"launch": {n: c for n, c in identity.items() if c is not None}, "timeline": extra}
-        if (devices := _device_rows(report, subjects.column("device_id"))) is not None:
-            tables["device"] = devices
-        group = Frame(scope, frames.tool, subjects, TableSupply(tables=tables))
-        link(group, frame, owner)
-        frames.scopes[scope] = group
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _shared(launches: pa.Table, name: str, owner: Any, first: Any) -> pa.Array | None:
-    """A column's value per group where all launches of the group agree by construction."""
-    column = table_column(launches, name) if name in launches.column_names else None
-    return None if column is None else column.take(pa.array(first))
+def _grouped(
+    frames: Frames,
+    report: Report,
+    scope: str,
+    keys: tuple[str, ...],
+    launches: pa.Table,
+    timeline: pa.Table | None,
+) -> Any | None:
+    """Add the frame of a scope that launches belong to and return the owner of each launch.
+
+    A timeline's subjects stand where it has this scope (they also count copies); kernels are always grouped
+    from the launches, and a timeline adds its columns. None where nothing tells the launches apart.
+    """
+    launch = frames.scopes["launch"]
+    position = launch.subjects.column("report")[0].as_py()
+    if timeline is not None and scope != "kernel":
+        names = pa.array(_timeline_ids(scope, launches), pa.string())
+        owner = _whole(pc.index_in(names, timeline.column("subject_id").combine_chunks()))
+        frames.scopes[scope] = _timeline_frame(scope, frames.tool, timeline, report, position)
+        return owner.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    keyed = launches.append_column("kernel_key", launch.subjects.column("kernel_id"))
+    if keyed.column(keys[-1]).null_count == keyed.num_rows:
+        return None
+    owner, first = group_rows([keyed.column(key) for key in keys])
+    leads = launch.subjects.take(pa.array(first))
+    weight = pa.array(_sum_known(owner, launch.weights, first.size), from_pandas=True)
+    same = {
+        name: leads.column(name) for name in ("device_id", "kernel", "kernel_short", "kernel_id", "subject")
+    }
+    if scope != "kernel":
+        rows = keyed.select(list(keys)).take(pa.array(first)).to_pylist()
+        same = {"subject": pa.array([_place(scope, row) for row in rows], pa.string())}
+        if "device_id" in keys:
+            same["device_id"] = leads.column("device_id")
+    subjects = _subjects(report, position, first.size, weight_ns=weight, **same)
+    shared = ("kernel", "kernel_short") if scope == "kernel" else keys
+    tables: dict[str, dict[str, Any]] = {
+        "launch": columns_of(launches.select(list(shared)).take(pa.array(first))),
+        "device": _device_rows(report, subjects.column("device_id")),
+        "timeline": _joined(timeline, subjects.column("kernel_id")) if scope == "kernel" else {},
+    }
+    frames.scopes[scope] = Frame(scope, frames.tool, subjects, TableSupply(tables=tables))
+    return owner
 
 
-def _device_rows(report: Report, device_id: Any) -> dict[str, pa.Array] | None:
+def _timeline_ids(scope: str, launches: pa.Table) -> list[str | None]:
+    """The timeline's `subject_id` of each launch: ``0``, ``device 0/process 7/stream 2``, ``rank 1``."""
+    if scope == "device":
+        return [None if d is None else str(d) for d in launches.column("device_id").to_pylist()]
+    if scope == "rank":
+        ranked = launches.column("rank").null_count == 0
+        word = "rank" if ranked else "process"
+        keys = launches.column("rank" if ranked else "process_id").to_pylist()
+        return [word if key is None else f"{word} {key}" for key in keys]
+    parts = ("device", "process", "stream")
+    columns = [launches.column(f"{part}_id").to_pylist() for part in parts]
+    spelled: dict[tuple[Any, ...], str] = {}
+    ids: list[str | None] = []
+    for key in zip(*columns, strict=True):
+        if key not in spelled:
+            pairs = zip(parts, key, strict=True)
+            spelled[key] = "/".join(f"{part} {value}" for part, value in pairs if value is not None)
+        ids.append(spelled[key])
+    return ids
+
+
+def _device_rows(report: Report, device_id: Any) -> dict[str, Any]:
     devices = report.table("devices")
     if not devices.num_rows:
-        return None
-    where = pc.index_in(device_id, devices.column("device_id")).combine_chunks()
-    return {name: column.take(where) for name, column in _columns(devices).items()}
+        return {}
+    where = _whole(pc.index_in(device_id, devices.column("device_id")))
+    return {name: column.take(where) for name, column in columns_of(devices).items()}
 
 
 def _place(scope: str, row: Mapping[str, Any]) -> str:
     known = {k.removesuffix("_id"): v for k, v in row.items() if v is not None}
-    if scope in known and len(known) == 1:
-        return f"{scope} {known[scope]}"
     return ", ".join(f"{name} {value}" for name, value in known.items()) or f"{scope} unknown"
 
 
-def _match(table: pa.Table | None, subject: Any, scope: str) -> dict[str, pa.Array]:
-    """Timeline columns of grouped launches, joined by the subject's name."""
-    if table is None or not table.num_rows or "subject" not in table.column_names:
+def _joined(timeline: pa.Table | None, kernel_id: Any) -> dict[str, Any]:
+    """Timeline columns of kernels, by the kernel's canonical id."""
+    if timeline is None:
         return {}
-    if scope != "kernel":
-        return {}
-    where = pc.index_in(subject, table.column("subject").combine_chunks())
-    where = where.combine_chunks() if isinstance(where, pa.ChunkedArray) else where
-    return {name: column.take(where) for name, column in _columns(table).items()}
+    where = _whole(pc.index_in(_whole(kernel_id), timeline.column("subject_id").combine_chunks()))
+    return {name: column.take(where) for name, column in columns_of(timeline).items()}
 
 
 def group_rows(keys: Sequence[Any]) -> tuple[Any, Any]:
@@ -365,91 +269,88 @@ def link(wide: Frame, narrow: Frame, owner: Any) -> None:
 
 
 def _timeline_frame(scope: str, tool: str, table: pa.Table, report: Report, position: int) -> Frame:
-    rows = table.num_rows
-    nothing = pa.nulls(rows, pa.string())
     name = table.column("subject")
-    device = table.column("device_id") if "device_id" in table.column_names else pa.nulls(rows, pa.int32())
-    subjects = {
-        "report": pa.repeat(pa.scalar(position, pa.int32()), rows),
-        "subject_id": table.column("subject_id"),
-        "subject": name,
-        "kernel": name if scope == "kernel" else nothing,
-        "kernel_short": name if scope == "kernel" else nothing,
-        "kernel_id": name if scope == "kernel" else nothing,
-        "device_id": device,
-        "arch": _arch(report, device.cast(pa.int32())),
-        "tool_version": pa.repeat(pa.scalar(report.info.tool_version, pa.string()), rows),
-        "weight_ns": table.column("weight_ns"),
-    }
-    return Frame(scope, tool, _subjects(subjects), TableSupply(tables={"timeline": _columns(table)}))
+    kernel = {c: name for c in ("kernel", "kernel_short", "kernel_id")} if scope == "kernel" else {}
+    device = (
+        _device_of(table.column("subject_id")) if scope == "device" else pa.nulls(table.num_rows, pa.int32())
+    )
+    subjects = _subjects(
+        report,
+        position,
+        table.num_rows,
+        subject=name,
+        weight_ns=table.column("weight_ns"),
+        device_id=device,
+        **kernel,
+    )
+    tables = {"timeline": columns_of(table), "device": _device_rows(report, device)}
+    return Frame(scope, tool, subjects, TableSupply(tables=tables))
+
+
+def _device_of(ids: Any) -> pa.Array:
+    return pa.array([int(i) if i and i.isdigit() else None for i in ids.to_pylist()], pa.int32())
 
 
 def _report_frame(frames: Frames, report: Report, timeline: pa.Table | None, position: int) -> None:
-    if timeline is not None and timeline.num_rows == 1:
+    """Add the frame of the whole report; its own time is what `info.base_time` says shares refer to."""
+    launch = frames.get("launch")
+    known = launch.weights[~np.isnan(launch.weights)] if launch else np.zeros(0)
+    weight = float(known.sum()) if known.size else None
+    profiled = (report.info.base_time or "").startswith("profiled")
+    if timeline is not None and not profiled:
         weight = timeline.column("weight_ns")[0].as_py()
-        extra = _columns(timeline)
-    else:
-        launch = frames.get("launch")
-        known = launch.weights[~np.isnan(launch.weights)] if launch else np.zeros(0)
-        weight, extra = (float(known.sum()) if known.size else None), {}
     devices = report.table("devices")
     one = devices.num_rows == 1
-    device_id = pa.array([devices.column("device_id")[0].as_py() if one else None], pa.int32())
-    subjects = {
-        "report": pa.array([position], pa.int32()),
-        "subject_id": pa.array([0], pa.int64()),
-        "subject": pa.array([report.info.source]),
-        "kernel": pa.nulls(1, pa.string()),
-        "kernel_short": pa.nulls(1, pa.string()),
-        "kernel_id": pa.nulls(1, pa.string()),
-        "device_id": device_id,
-        "arch": _arch(report, device_id),
-        "tool_version": pa.array([report.info.tool_version], pa.string()),
-        "weight_ns": pa.array([weight], pa.float64()),
-    }
-    tables = {"timeline": extra, "device": _columns(devices) if one else {}}
-    whole = Frame("report", frames.tool, _subjects(subjects), TableSupply(tables=tables))
+    subjects = _subjects(
+        report,
+        position,
+        1,
+        subject=pa.array([report.info.source]),
+        device_id=pa.array([devices.column("device_id")[0].as_py() if one else None], pa.int32()),
+        weight_ns=pa.array([weight], pa.float64()),
+    )
+    tables = {"timeline": columns_of(timeline), "device": columns_of(devices) if one else {}}
+    whole = Frame("report", frames.tool, subjects, TableSupply(tables=tables))
     for frame in frames.scopes.values():
-        if frame.scope != "report":
-            link(whole, frame, np.zeros(frame.rows, dtype=np.int64))
+        link(whole, frame, np.zeros(frame.rows, dtype=np.int64))
     frames.scopes["report"] = whole
 
 
 def only_kernel(frames: Frames, glob: str) -> Frames:
-    """Return the frames of the launches whose kernel matches a glob (full or short name), grouped anew.
+    """Return the frames of the launches whose kernel matches a glob (full or short name).
 
-    Scopes that only a timeline knows are left out: their values cannot be cut to some kernels.
+    Time shares still refer to the whole report. Values of a timeline cannot be cut to some kernels: scopes
+    that only it knows are left out, and the report loses its timeline columns.
     """
-    pattern = glob_to_regex(glob)
     kept = Frames(frames.tool)
     launch = frames.get("launch")
-    if launch is not None:
-        hits = [
-            pc.fill_null(pc.match_substring_regex(launch.column(name), pattern), False)
-            for name in ("kernel", "kernel_short")
-        ]
-        rows = np.flatnonzero(pc.or_(*hits).to_numpy(zero_copy_only=False))
-        part = launch.take(rows)
-        part.wider = {}
-        if rows.size:
-            kept.scopes["launch"] = part
-        for scope, link_ in launch.wider.items():
-            used, owner = np.unique(link_.owner[rows], return_inverse=True)
-            group = link_.frame.take(used)
-            group.members, group.wider = {}, {}
-            if scope == "report" and used.size:
-                group.subjects = _reweighed(group.subjects, part)
-            if used.size:
-                link(group, part, owner)
-                kept.scopes[scope] = group
-        report = kept.get("report")
-        for scope, frame in kept.scopes.items():
-            if report is not None and scope not in ("launch", "report"):
-                link(report, frame, np.zeros(frame.rows, dtype=np.int64))
+    if launch is None:
+        return kept
+    pattern = glob_to_regex(glob)
+    hits = [
+        pc.fill_null(pc.match_substring_regex(launch.column(name), pattern), False)
+        for name in ("kernel", "kernel_short")
+    ]
+    rows = np.flatnonzero(pc.or_(*hits).to_numpy(zero_copy_only=False))
+    if not rows.size:
+        return kept
+    part = launch.take(rows)
+    part.wider = {}
+    kept.scopes["launch"] = part
+    for scope in ("kernel", "device", "report"):
+        wide = launch.wider.get(scope)
+        if wide is None:
+            continue
+        used, owner = np.unique(wide.owner[rows], return_inverse=True)
+        group = wide.frame.take(used[used >= 0])
+        group.members, group.wider = {}, {}
+        if scope == "report":
+            devices = {name: c for name in _DEVICE_COLUMNS if (c := group.source("device", name)) is not None}
+            group.supply = TableSupply(tables={"device": devices})
+        link(group, part, owner - int((used < 0).any()))
+        kept.scopes[scope] = group
+    whole = kept.scopes["report"]
+    for scope, frame in kept.scopes.items():
+        if scope not in ("launch", "report"):
+            link(whole, frame, np.zeros(frame.rows, dtype=np.int64))
     return kept
-
-
-def _reweighed(subjects: pa.Table, launch: Frame) -> pa.Table:
-    known = launch.weights[~np.isnan(launch.weights)]
-    weight = pa.array([float(known.sum()) if known.size else None], pa.float64())
-    return subjects.set_column(subjects.column_names.index("weight_ns"), SUBJECTS.field("weight_ns"), weight)
