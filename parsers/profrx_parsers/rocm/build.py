@@ -100,12 +100,11 @@ def device_rows(rows: Dispatches) -> tuple[list[int | None], np.ndarray]:
         return (
             ([None], np.zeros(rows.rows, dtype=np.int64)) if rows.rows else ([], np.zeros(0, dtype=np.int64))
         )
-    encoded = pc.dictionary_encode(column)
+    encoded = pc.dictionary_encode(pc.fill_null(column, ""))
     numbers = [agent_number(text) for text in encoded.dictionary.to_pylist()]
     keys = sorted(set(numbers), key=lambda n: -1 if n is None else n)
     codes = np.array([keys.index(n) for n in numbers], dtype=np.int64)
-    indices = np.asarray(pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False))
-    return keys, codes[indices] if len(codes) else np.zeros(rows.rows, dtype=np.int64)
+    return keys, codes[np.asarray(encoded.indices.to_numpy(zero_copy_only=False))]
 
 
 def _wave_sizes(

@@ -83,10 +83,28 @@ def read_csv(file: Csv, log: ProblemLog, column: Column) -> pa.Table:
             types[name] = kind
     if not file.body.size or not types:
         return pa.table({name: pa.array([], kind) for name, kind in types.items()})
+    if not _is_utf8(file.body):
+        log.add("warning", "csv-not-utf8", "bytes that are no UTF-8 were replaced", where=file.where)
+        repaired = file.body.to_pybytes().decode("utf-8", "replace").encode()
+        file = Csv(file.header, pa.py_buffer(repaired), file.where)
     try:
         return _parse(file, names, types, log)
     except pa.ArrowInvalid:
         return _parse_as_text(file, names, types, log)
+
+
+def _is_utf8(body: pa.Buffer) -> bool:
+    """Check without copying: the body taken as one string."""
+    offsets = pa.py_buffer(np.array([0, body.size], dtype=np.int64))
+    try:
+        pa.LargeStringArray.from_buffers(1, offsets, body).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _one_line(err: Exception) -> str:
+    return " ".join(str(err).split())[:200]
 
 
 def _parse(file: Csv, names: list[str], types: dict[str, pa.DataType], log: ProblemLog) -> pa.Table:
@@ -120,16 +138,9 @@ def _parse_as_text(file: Csv, names: list[str], types: dict[str, pa.DataType], l
     text = dict.fromkeys(types, pa.string())
     try:
         table = _parse(file, names, text, log)
-    except pa.ArrowInvalid:
-        repaired = file.body.to_pybytes().decode("utf-8", "replace").encode()
-        log.add("warning", "csv-not-utf8", "bytes that are no UTF-8 were replaced", where=file.where)
-        try:
-            table = _parse(Csv(file.header, pa.py_buffer(repaired), file.where), names, text, log)
-        except pa.ArrowInvalid as err:
-            log.add(
-                "error", "csv-unreadable", f"the rows cannot be parsed: {str(err)[:200]}", where=file.where
-            )
-            return pa.table({name: pa.array([], kind) for name, kind in types.items()})
+    except pa.ArrowInvalid as err:
+        log.add("error", "csv-unreadable", f"the rows cannot be parsed: {_one_line(err)}", where=file.where)
+        return pa.table({name: pa.array([], kind) for name, kind in types.items()})
     columns = {}
     for name, kind in types.items():
         words = table.column(name).combine_chunks()

@@ -170,12 +170,14 @@ def average_passes(pivoted: Dispatches, rows: Dispatches, group: np.ndarray, log
     low, high = np.full(pivoted.rows, np.inf), np.zeros(pivoted.rows)
     np.minimum.at(low, owner[good], times[good])
     np.maximum.at(high, owner[good], times[good])
-    pivoted.counters[PASS_SPREAD] = pa.array((high - low) / np.where(low > 0, low, np.nan), mask=runs == 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.where(runs > 0, (high - low) / low, np.nan)
+    pivoted.counters[PASS_SPREAD] = pa.array(spread, mask=np.isnan(spread))
     log.add(
         "info",
         "rocm-passes-differ",
         f"each dispatch was run {int(runs.max())} times to collect all counters; its duration is the mean"
-        f" (largest difference between runs: {100 * float(np.nanmax((high - low) / low)):.0f} %)",
+        f" (largest difference between runs: {100 * float(np.nanmax(spread, initial=0.0)):.0f} %)",
         where=rows.where,
     )
 

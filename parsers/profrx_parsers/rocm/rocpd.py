@@ -112,8 +112,18 @@ def add(parts: build.Parts, bases: Sequence[Database]) -> None:
     log = parts.log
     nodes: dict[Any, int] = {}
     runs: list[Run] = []
+    read_already: set[str] = set()
     for base in bases:
         for suffix in (m[1] for name in base.tables if (m := ROCPD.fullmatch(name))):
+            if suffix in read_already:
+                log.add(
+                    "info",
+                    "rocpd-run-twice",
+                    "a run lies in two databases and is read once",
+                    where=base.where,
+                )
+                continue
+            read_already.add(suffix)
             node = base.read(f"rocpd_info_node{suffix}", ["hash"])["hash"]
             runs.append(Run(base, suffix, nodes.setdefault(node[0] if node else None, len(nodes))))
     parts.info.options |= {"runs": len(runs), "nodes": len(nodes)}

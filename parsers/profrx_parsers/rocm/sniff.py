@@ -93,17 +93,15 @@ def sniff_tables(path: str, data: bytes) -> list[str]:
     """Return the table names of a database file, opened immutable; empty when it is none."""
     if not data.startswith(MAGIC) or not path:
         return []
-    import sqlite3
-
-    from profrx_parsers.rocm.sqlitefile import connect, table_names
+    from profrx_parsers.rocm.sqlitefile import DAMAGE, connect, table_names
 
     try:
         found = connect(path)
-    except (sqlite3.Error, OSError):
+    except (*DAMAGE, OSError):
         return []
     try:
         return table_names(found)
-    except sqlite3.Error:
+    except DAMAGE:
         return []
     finally:
         found.close()

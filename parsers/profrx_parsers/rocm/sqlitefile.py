@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from profrx_parsers.source import Source
 
 MAX_TABLES = 20_000
+DAMAGE = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+"""What a damaged database raises; the driver's own messages may hold bytes that are no UTF-8."""
 _ROWS_AT_ONCE = 65_536
 
 
@@ -51,10 +53,10 @@ def table_names(found: sqlite3.Connection) -> list[str]:
 def _reporting(where: str) -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as err:
+    except DAMAGE as err:
         raise InputError(
             "input-damaged-database",
-            f"the database cannot be read: {str(err)[:200]}",
+            f"the database cannot be read: {_line(err, 200)}",
             where=where,
             next_step="copy the file again; a database still being written must be closed first",
         ) from err
@@ -104,16 +106,20 @@ class Database:
                 cursor = self.found.execute(query)
                 while piece := cursor.fetchmany(_ROWS_AT_ONCE):
                     rows.extend(piece)
-            except (sqlite3.Error, OverflowError) as err:
+            except DAMAGE as err:
                 self.log.add(
                     "data-loss",
                     "sqlite-damaged-table",
-                    f"table {table[:60]} is damaged: {str(err)[:120]}; {len(rows):,} rows before it are kept",
+                    f"table {table[:60]} is damaged: {_line(err, 120)}; {len(rows):,} rows before it are kept",
                     where=self.where,
                 )
         parts = list(zip(*rows, strict=True)) if rows else [()] * len(asked)
         found = dict(zip(asked, map(list, parts), strict=True))
         return {c: found.get(c, [None] * len(rows)) for c in columns}
+
+
+def _line(err: Exception, size: int) -> str:
+    return " ".join(str(err).split())[:size]
 
 
 def _quote(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -85,17 +85,18 @@ def api_tables(files: Sequence[Csv], log: ProblemLog) -> tuple[pa.Table, pa.Tabl
         name = texts.text("function")
         if domain is None or name is None:
             continue
-        columns: dict[str, Any] = {
-            "name": name,
+        numbers = {
             "process_id": texts.int("process_id"),
             "thread_id": texts.int("thread_id"),
             "start_ns": texts.int("start_timestamp"),
             "end_ns": texts.int("end_timestamp"),
+            "correlation_id": texts.int("correlation_id"),
         }
+        nothing = pa.nulls(len(name), pa.int64())
+        columns = {"name": name, "domain": domain_of(domain)}
+        columns |= {key: nothing if column is None else column for key, column in numbers.items()}
         marker = pc.is_in(domain, value_set=pa.array(MARKER_DOMAINS))
-        whole = pa.table(
-            {**columns, "domain": domain_of(domain), "correlation_id": texts.int("correlation_id")}
-        )
+        whole = pa.table(columns)
         calls.append(whole.filter(pc.invert(marker)))
         ranges.append(whole.filter(marker))
     return _calls(calls), _ranges(ranges)

@@ -75,7 +75,10 @@ def test_gemm_lds_conflicts_per_access(gemm: Kernel) -> None:
 
 
 def test_gemm_waits(gemm: Kernel) -> None:
-    shares = [100 * mean(gemm[c] / gemm["SQ_WAVE_CYCLES"]) for c in ("SQ_WAIT_ANY", "SQ_WAIT_INST_ANY", "SQ_ACTIVE_INST_ANY")]
+    shares = [
+        100 * mean(gemm[c] / gemm["SQ_WAVE_CYCLES"])
+        for c in ("SQ_WAIT_ANY", "SQ_WAIT_INST_ANY", "SQ_ACTIVE_INST_ANY")
+    ]
     assert [f"{s:.1f}" for s in shares] == ["59.2", "34.2", "6.6"]
 
 
