@@ -16,7 +16,7 @@ from profrx.evaluate.group import groups_of
 from profrx.evaluate.outcomes import FIRED, NOT_APPLICABLE, OUTCOMES, Outcomes, guard_mask, run
 from profrx.evaluate.program import Program, wanted_metrics
 from profrx.evaluate.template import render
-from profrx.evaluate.unjudged import blame
+from profrx.evaluate.unjudged import blame, reason_for
 from profrx.language import ast
 from profrx.report.model import Collect, Evidence, Model
 from profrx_parsers.errors import UsageError
@@ -267,11 +267,8 @@ class _View:
                 found.why_missing += evidence.zero_divisions(view.evaluator, step, where)
                 for name in evidence.missing(view.evaluator, step, where):
                     missing[name] = None
-                    metric = view.evaluator.metrics.pack.metrics.get(name)
-                    if metric is not None and metric.kind != "instances":
-                        reason = view.evaluator.metrics.reason(name, where)
-                        if reason is not None and reason.text not in found.why_missing:
-                            found.why_missing.append(reason.text)
+                    found.why_missing.append(reason_for(view.evaluator, name, where))
+        found.why_missing = list(dict.fromkeys(found.why_missing))
         found.missing = list(missing)
         tool = self.outcomes.frames.tool
         found.collect = collect.for_metrics(self.outcomes.program.pack, missing, tool, self.present)

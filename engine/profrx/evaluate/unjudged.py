@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from profrx.language import ast
 from profrx.report.model import Blocked, Unknown
 
 if TYPE_CHECKING:
+    from profrx.evaluate.compile import Evaluator
     from profrx.evaluate.outcomes import Outcomes
     from profrx_parsers.report import Report
 
@@ -24,40 +26,38 @@ PATTERNS = 8
 def unknown(outcomes: Outcomes, report: int, source: Report) -> list[Unknown]:
     """Return the rules that are unknown for some subjects of a report, and what would tell."""
     found = []
+    known: dict[tuple[str, bytes], Lack] = {}
     for name, codes in outcomes.codes.items():
         rule = outcomes.program.pack.rules[name]
         frame = outcomes.frames.scopes[rule.scope]
         rows = np.flatnonzero((codes == UNKNOWN) & (frame.column("report").to_numpy() == report))
         if rows.size:
-            found.append(_unknown(outcomes, rule, rows, source))
+            found.append(_unknown(outcomes, rule, rows, source, known))
     return found
 
 
-def _unknown(outcomes: Outcomes, rule: ast.Rule, rows: Any, source: Report) -> Unknown:
+@dataclass(frozen=True)
+class Lack:
+    """What makes a declaration unknown on some rows."""
+
+    missing: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+def _unknown(
+    outcomes: Outcomes, rule: ast.Rule, rows: Any, source: Report, known: dict[tuple[str, bytes], Lack]
+) -> Unknown:
     missing: dict[str, None] = {}
     reasons: dict[str, None] = {}
     for declaration, part in blame(outcomes, rule, rows):
-        sample = samples(outcomes, declaration, part)
-        if isinstance(declaration, ast.Verdict):
-            evaluator = closer_evaluator(outcomes, declaration, sample)
-            steps = [trace.trace(evaluator, row.when) for row in declaration.rows]
-        else:
-            closer = look_closer(outcomes, declaration, sample)
-            evaluator, steps = closer.evaluator, [closer.step]
         if declaration is not rule:
             reasons[f"its parent {declaration.name} is unknown"] = None
-        for at in range(len(sample)):
-            for step in steps:
-                reasons.update(dict.fromkeys(evidence.zero_divisions(evaluator, step, at)))
-                for name in evidence.missing(evaluator, step, at):
-                    missing[name] = None
-                    metric = evaluator.metrics.pack.metrics.get(name)
-                    if metric is not None and metric.kind != "instances":
-                        reason = evaluator.metrics.reason(name, at)
-                        if reason is not None:
-                            reasons[reason.text] = None
-                    else:
-                        reasons[f"not in the report: {name}"] = None
+        key = (declaration.name, part.tobytes())
+        lack = known.get(key)
+        if lack is None:
+            lack = known[key] = lacking(outcomes, declaration, part)
+        missing.update(dict.fromkeys(lack.missing))
+        reasons.update(dict.fromkeys(lack.reasons))
     pack, tool, present = outcomes.program.pack, outcomes.frames.tool, collect.present(source)
     actions = collect.for_metrics(pack, missing, tool, present)
     return Unknown(
@@ -68,6 +68,36 @@ def _unknown(outcomes: Outcomes, rule: ast.Rule, rows: Any, source: Report) -> U
         subjects=int(rows.size),
         collect=actions or collect.options(rule.collect, tool, present),
     )
+
+
+def lacking(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) -> Lack:
+    """Find what a declaration lacks on rows where it is unknown."""
+    missing: dict[str, None] = {}
+    reasons: dict[str, None] = {}
+    sample = samples(outcomes, declaration, rows)
+    if isinstance(declaration, ast.Verdict):
+        evaluator = closer_evaluator(outcomes, declaration, sample)
+        steps = [trace.trace(evaluator, row.when) for row in declaration.rows]
+    else:
+        closer = look_closer(outcomes, declaration, sample)
+        evaluator, steps = closer.evaluator, [closer.step]
+    for at in range(len(sample)):
+        for step in steps:
+            reasons.update(dict.fromkeys(evidence.zero_divisions(evaluator, step, at)))
+            for name in evidence.missing(evaluator, step, at):
+                if name not in missing or len(sample) < PATTERNS:
+                    reasons[reason_for(evaluator, name, at)] = None
+                missing[name] = None
+    return Lack(tuple(missing), tuple(reasons))
+
+
+def reason_for(evaluator: Evaluator, name: str, row: int) -> str:
+    """Say in one line why a name is unknown on a row."""
+    metric = evaluator.metrics.pack.metrics.get(name)
+    reason = None
+    if metric is not None and metric.kind != "instances":
+        reason = evaluator.metrics.reason(name, row)
+    return reason.text if reason is not None else f"not in the report: {name}"
 
 
 def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[tuple[ast.Rule | ast.Verdict, Any]]:
