@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profrx.report import numbers
-from profrx.report.verdicts import leading
+from profrx.report.verdicts import UNKNOWN, leading
 from profrx.report.views import Advice, Fix, Gap, advice, gaps
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 TOP = 10
 """Findings in the ranked table unless ``--top`` says otherwise."""
 KERNELS = 10
+COMMANDS = 3
+LEAST_IDLE = 0.005
 DIGEST = "digest"
 """Key of `Findings.pack` that holds the digest of all rule files."""
 
@@ -60,6 +62,10 @@ class Page:
     base_time: str
     kernels: tuple[Kernel, ...]
     more_kernels: int
+    idle: Grid | None
+    """Why the GPU idled, of a timeline."""
+    commands: tuple[tuple[str, str], ...]
+    """(what, command) to profile next, of a timeline."""
     path: tuple[tuple[str, str], ...]
     """(question, answer) for the heaviest kernel."""
     path_kernel: str
@@ -113,6 +119,8 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         base_time=_base_time(report),
         kernels=kernels[:KERNELS],
         more_kernels=max(len(kernels) - KERNELS, 0),
+        idle=_idle(report),
+        commands=_commands(report),
         path=tuple(steps),
         path_kernel=report.kernels[0].short if report.kernels else "",
         sol=_narrow(_sol(report), several),
@@ -172,6 +180,9 @@ def _title(report: ReportFindings) -> str:
 
 
 def _lede(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
+    busy = report.summary.busy
+    if isinstance(busy, dict) and busy.get("verdict"):
+        return str(busy["verdict"])
     if not kernels:
         return ""
     first = kernels[0]
@@ -196,6 +207,8 @@ def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
     words: dict[str, list[str]] = {}
     because: dict[str, str] = {}
     for one in leading(report.verdicts):
+        if one.verdict == UNKNOWN:
+            continue
         title = one.title or one.verdict
         if title not in words.setdefault(one.kernel, []):
             words[one.kernel].append(title)
@@ -207,10 +220,39 @@ def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
             launches=row.launches,
             time=numbers.quantity(row.duration_ns, "ns"),
             share=numbers.share(row.time_share),
-            verdict=" / ".join(words.get(row.kernel, [])) or row.verdict,
+            verdict=" / ".join(words.get(row.kernel, [])),
             because=because.get(row.kernel, "") if len(words.get(row.kernel, [])) == 1 else "",
         )
         for row in report.kernels
+    )
+
+
+def _idle(report: ReportFindings) -> Grid | None:
+    """Reasons of idle time as shares of the window; those under half a percent are left out."""
+    busy = report.summary.busy
+    listed = busy.get("idle") if isinstance(busy, dict) else None
+    rows = [
+        (str(one.get("reason", "")), numbers.share(one.get("share")), str(one.get("meaning", "")))
+        for one in listed or ()
+        if (one.get("share") or 0) >= LEAST_IDLE
+    ]
+    return (
+        Grid(("Idle because of", "Of the window", "Meaning"), tuple(rows), right=frozenset({1}))
+        if rows
+        else None
+    )
+
+
+def _commands(report: ReportFindings) -> tuple[tuple[str, str], ...]:
+    busy = report.summary.busy
+    listed = busy.get("kernels") if isinstance(busy, dict) else None
+    return tuple(
+        (
+            f"{one.get('short', '')} ({numbers.share(one.get('window_share'))} of the window)",
+            str(one["command"]),
+        )
+        for one in (listed or ())[:COMMANDS]
+        if one.get("command")
     )
 
 
@@ -280,7 +322,7 @@ def _roofline(report: ReportFindings) -> Grid | None:
 
 
 def _nothing(report: ReportFindings) -> str:
-    if report.findings:
+    if report.findings or isinstance(report.summary.busy, dict):
         return ""
     if not report.kernels and not report.verdicts:
         return "This report holds nothing that can be judged: no kernel, no timeline, no summary."

@@ -76,6 +76,7 @@ def _page(console: Console, page: Page) -> None:
     if page.nothing:
         _say(console, page.nothing)
     _verdicts(console, page)
+    _table(console, "Idle time", page.idle)
     _table(console, "Speed of light", page.sol)
     _table(console, "Top stall reasons", page.stalls)
     _bullets(console, (f"{reason}: {meaning}" for reason, meaning in page.stall_notes))
@@ -150,6 +151,9 @@ def _findings(console: Console, page: Page) -> None:
 
 
 def _rest(console: Console, page: Page) -> None:
+    if page.commands:
+        _heading(console, "Profile next")
+        _bullets(console, (f"{what}: {command}" for what, command in page.commands))
     if page.gaps:
         _heading(console, "Not judged")
         _bullets(console, (_gap(g.option, g.rules) for g in page.gaps))
@@ -182,7 +186,7 @@ def _gap(option: str, rules: Sequence[str]) -> str:
 def _table(console: Console, title: str, table: Grid | None) -> None:
     if table is not None:
         _heading(console, title)
-        _lines(console, grid(table.header, table.rows, right=table.right, widest=44))
+        _lines(console, grid(table.header, table.rows, right=table.right, widest=70))
 
 
 def _heading(console: Console, text: str) -> None:

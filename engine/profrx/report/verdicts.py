@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from profrx.report.model import VerdictOf
 
+UNKNOWN = "unknown"
 ROOT = "speed-of-light"
 """The table that leads where it was judged: the root of the flowchart."""
 

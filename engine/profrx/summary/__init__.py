@@ -46,7 +46,7 @@ def complete(
 
     found.conditions = conditions.conditions(report)
     groups = kernels.groups(report, rows)
-    found.kernels = kernels.rows(groups, found.verdicts)
+    found.kernels = kernels.rows(groups, found.verdicts, found.base_time_ns)
     if found.base_time_ns is None:
         found.base_time_ns = kernels.total(groups)
     values = Values(report, metrics, rows)

@@ -50,13 +50,18 @@ def conditions(report: Report) -> Conditions:
     _fact(found, "Driver", info.driver or _first(devices, "driver"), "driver version")
     if info.runtime_version:
         label = "ROCm" if any(row.get("vendor") == "amd" for row in devices) else "CUDA"
-        found.facts[label] = info.runtime_version
+        found.facts[label] = info.runtime_version.removeprefix(label).strip()
     tool = TOOLS.get(info.tool or "", info.tool or "")
     _fact(found, "Tool", f"{tool} {info.tool_version or ''}".strip(), "tool")
     if tool and not info.tool_version:
         missing.append("tool version")
     _fact(found, "Clocks", CLOCKS.get(info.clocks or "", info.clocks), "whether clocks were locked")
-    _fact(found, "Captured", (info.captured_at or "").replace("T", " ").removesuffix("Z"), "capture time")
+    _fact(
+        found,
+        "Captured",
+        (info.captured_at or "").replace("T", " ").removesuffix("Z").removesuffix("+00:00"),
+        "capture time",
+    )
     options = _options(info.options)
     if options:
         found.facts["Collected"] = options

@@ -75,8 +75,13 @@ def groups(report: Report, launches: Container[int] | None = None) -> list[Group
     return sorted(found, key=lambda g: -(g.duration_ns or 0.0))
 
 
-def rows(found: Sequence[Group], verdicts: Sequence[VerdictOf] = ()) -> list[KernelRow]:
-    """Return the kernels as the findings list them; one whose launches differ names all their verdicts."""
+def rows(
+    found: Sequence[Group], verdicts: Sequence[VerdictOf] = (), base_ns: float | None = None
+) -> list[KernelRow]:
+    """Return the kernels as the findings list them; one whose launches differ names all their verdicts.
+
+    Shares are of `base_ns`, the report's base time; None = of the kernels' own time.
+    """
     words: dict[str, dict[str, None]] = {}
     for one in leading(verdicts):
         words.setdefault(one.kernel, {})[one.verdict] = None
@@ -86,7 +91,7 @@ def rows(found: Sequence[Group], verdicts: Sequence[VerdictOf] = ()) -> list[Ker
             short=g.short,
             launches=g.launches,
             duration_ns=g.duration_ns,
-            time_share=g.share,
+            time_share=g.duration_ns / base_ns if base_ns and g.duration_ns is not None else g.share,
             verdict=", ".join(words.get(g.kernel, {})),
         )
         for g in found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from profrx.report import numbers
 from profrx.report.model import PathStep
-from profrx.report.verdicts import leading, question
+from profrx.report.verdicts import ROOT, UNKNOWN, leading, question
 from profrx.summary.busy import NSYS, PROFILED_ALONE
 
 if TYPE_CHECKING:
@@ -50,11 +50,10 @@ def _busy(found: ReportFindings, report: Report) -> str:
 
 def _busy_words(busy: dict[str, Any]) -> str:
     """Return the busy share of the timeline in words; the keys are those of `profrx.timeline.busy_summary`."""
-    share = busy.get("busy_share")
+    share, window = busy.get("busy_share"), busy.get("window_ns")
     if not isinstance(share, int | float):
         return "Not known: the timeline holds no kernel."
     words = f"Busy {numbers.share(float(share))} of the window"
-    window = busy.get("window_ns")
     return (
         f"{words} of {numbers.quantity(float(window), 'ns')}."
         if isinstance(window, int | float)
@@ -62,13 +61,25 @@ def _busy_words(busy: dict[str, Any]) -> str:
     )
 
 
+def _next_tool(g: Group, found: ReportFindings) -> str:
+    """A timeline holds no counters: name the command that profiles this kernel."""
+    busy = found.summary.busy
+    kernels = busy.get("kernels") if isinstance(busy, dict) else None
+    command = next((k.get("command") for k in kernels or () if k.get("short") == g.short), None)
+    return f"A timeline holds no counters. Profile one steady launch: `{command}`." if command else ""
+
+
 def _tables(g: Group, found: ReportFindings) -> list[tuple[str, str]]:
-    """One question per decision table, the leading one first."""
+    """One question per decision table, the leading one first; where that is unknown, how to know it."""
     said: dict[str, dict[str, str]] = {}
     for one in [*leading(found.verdicts), *found.verdicts]:
-        if one.kernel == g.kernel:
+        if one.kernel == g.kernel and one.verdict != UNKNOWN:
             said.setdefault(one.table, {})[one.title or one.verdict] = one.because
-    return [(question(table), _answer(rows)) for table, rows in said.items()]
+    answers = [(question(table), _answer(rows)) for table, rows in said.items()]
+    if question(ROOT) not in [q for q, _ in answers]:
+        because = next((v.because for v in leading(found.verdicts) if v.kernel == g.kernel), "")
+        answers.insert(0, (question(ROOT), _next_tool(g, found) or because))
+    return answers
 
 
 def _answer(said: dict[str, str]) -> str:
