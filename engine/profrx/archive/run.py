@@ -30,7 +30,6 @@ CHUNK_BYTES = 24 << 20
 """A task holds at most this many items and (about) bytes, so that a kill loses little."""
 TIME_LIMIT_S = 300.0
 MEMORY_LIMIT_BYTES = 4 << 30
-TRIES = 3
 
 
 @dataclass
@@ -238,15 +237,18 @@ class _Run:
             return
         alone = self.pool.alone()
         for part in single:
-            if self.stop.name:
-                break
-            started = time.monotonic()
-            try:
-                self._store(part, alone.submit(analyse, part).result())
-            except BrokenProcessPool as err:
-                self._blame(part, err, time.monotonic() - started)
-                alone.shutdown(wait=False)
-                alone = self.pool.alone()
+            for last in (False, True):  # a worker may also have been killed from outside: one more chance
+                if self.stop.name:
+                    break
+                started = time.monotonic()
+                try:
+                    self._store(part, alone.submit(analyse, part).result())
+                    break
+                except BrokenProcessPool as err:
+                    alone.shutdown(wait=False)
+                    alone = self.pool.alone()
+                    if last:
+                        self._blame(part, err, time.monotonic() - started)
         alone.shutdown(wait=False)
 
     def _blame(self, task: Task, err: BaseException, seconds: float) -> None:

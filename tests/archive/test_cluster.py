@@ -1,0 +1,72 @@
+"""A Dask cluster of worker processes on this machine: right result, also when a worker dies in mid-run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from profrx.archive import Archive, batch
+from profrx_parsers.errors import UsageError
+
+Make = Callable[..., Path]
+
+
+def rows(path: Path) -> dict[str, list[dict[str, object]]]:
+    with Archive(path, readonly=True) as store:
+        return {name: store.table(name).to_pylist() for name in ("reports", "kernels", "findings", "metrics")}
+
+
+def test_no_scheduler_is_one_clear_line(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    for address, code in (("local:none", "bad-cluster"), ("127.0.0.1:1", "cluster-unreachable")):
+        with pytest.raises(UsageError) as caught:
+            batch([tmp_path], tmp_path / "a.sqlite", cluster=address)
+        assert caught.value.code == code
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("poisoned")
+def test_four_workers_one_killed_in_mid_run(many: Make, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    root = many(32, *(f"slow{n}" for n in range(16)))
+    alone = tmp_path / "alone.sqlite"
+    batch([root], alone, workers=2)
+    with distributed.LocalCluster(
+        n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="2GiB"
+    ) as cluster:
+        killed: list[int] = []
+
+        def kill_one() -> None:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                with distributed.Client(cluster) as client:
+                    busy = [w for w, tasks in client.processing().items() if tasks]
+                    pids = client.run(os.getpid)
+                if busy:
+                    os.kill(pids[busy[0]], signal.SIGKILL)
+                    killed.append(pids[busy[0]])
+                    return
+                time.sleep(0.1)
+
+        killer = threading.Thread(target=kill_one)
+        killer.start()
+        result = batch([root], tmp_path / "many.sqlite", cluster=cluster.scheduler_address)
+        killer.join()
+    assert killed, "no worker was busy: the test proves nothing"
+    assert (result.analysed, result.failed, result.quarantined) == (32, 0, 0)
+    assert rows(tmp_path / "many.sqlite") == rows(alone)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("poisoned")
+def test_a_report_that_kills_workers_is_set_aside(many: Make, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    root = many(6, "crash")
+    result = batch([root], tmp_path / "a.sqlite", cluster="local:2")
+    assert (result.analysed, result.quarantined) == (5, 1)
