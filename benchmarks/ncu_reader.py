@@ -1,0 +1,235 @@
+"""Times the `.ncu-rep` reader, beside the vendor's `ncu_report` module where Nsight Compute is installed.
+
+    python benchmarks/ncu_reader.py [FOLDER]                       the reader alone, over fixtures/ncu or FOLDER
+    python benchmarks/ncu_reader.py [FOLDER] --module EXTRAS       beside ncu_report from …/extras/python
+    python benchmarks/ncu_reader.py --write-wanted wanted.txt      the metrics that the default rules want
+    python benchmarks/ncu_reader.py --diagnose REPORT              one whole `profrx diagnose` process
+
+Two jobs, each in a fresh process per reader and repetition; the best time of each counts:
+
+    wanted   the metrics that the rules want, per launch
+    all      every metric, and every instance with its correlation id
+
+Both readers open the same files and must see the same number of values, else the ratio is not printed. Times start
+after the imports and end when the values are held (a table here, Python lists there). Memory is the peak resident size
+of the process. --unpacked first unpacks `.ncu-repz` files, so that neither reader's time includes zstd.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+JOBS = ("wanted", "all")
+Counts = tuple[int, int]
+
+
+def reports_in(folder: Path) -> list[Path]:
+    """Every report under `folder`, sorted."""
+    return sorted(path for path in folder.rglob("*") if path.suffix in {".ncu-rep", ".ncu-repz"})
+
+
+def read_ours(paths: list[Path], wanted: frozenset[str] | None) -> Counts:
+    """Read every report into tables; return how many values and instances they held."""
+    import pyarrow.compute as pc
+
+    from profrx_parsers.registry import open_report
+    from profrx_parsers.report import Wanted
+
+    values = instances = 0
+    for path in paths:
+        report = open_report(path, Wanted(metrics=wanted))
+        metrics = report.compact("metrics")
+        named = metrics.column("metric")
+        if wanted is not None:
+            metrics = metrics.filter(pc.is_in(named, value_set=pa_strings(wanted, named.type)))
+        values += metrics.num_rows
+        if wanted is None:
+            instances += report.compact("instances").num_rows
+        del report, metrics, named  # one report in memory at a time
+    return values, instances
+
+
+def pa_strings(names: frozenset[str], like: object) -> object:
+    """`names` as an Arrow array of the type of a column, which may be a dictionary of text."""
+    import pyarrow as pa
+
+    kind = like.value_type if pa.types.is_dictionary(like) else like
+    return pa.array(sorted(names), kind)
+
+
+def read_theirs(paths: list[Path], wanted: frozenset[str] | None) -> Counts:
+    """Read the same through the vendor's module."""
+    import ncu_report
+
+    values = instances = 0
+    for path in paths:
+        held: list[object] = []
+        context = ncu_report.load_report(str(path))
+        for r in range(context.num_ranges()):
+            part = context.range_by_idx(r)
+            for a in range(part.num_actions()):
+                action = part.action_by_idx(a)
+                names = action.metric_names()
+                for name in names if wanted is None else wanted.intersection(names):
+                    metric = action.metric_by_name(name)
+                    held.append(metric.value())
+                    values += 1
+                    count = metric.num_instances() if wanted is None else 0
+                    if count:
+                        held.append([metric.value(i) for i in range(count)])
+                        if metric.has_correlation_ids():
+                            ids = metric.correlation_ids()
+                            held.append([ids.value(i) for i in range(count)])
+                        instances += count
+    return values, instances
+
+
+READERS: dict[str, Callable[[list[Path], frozenset[str] | None], Counts]] = {
+    "profrx": read_ours,
+    "ncu_report": read_theirs,
+}
+
+
+def child(reader: str, job: str, folder: Path, wanted_file: Path) -> None:
+    """One measurement; prints a JSON line."""
+    wanted = frozenset(wanted_file.read_text().split()) if job == "wanted" else None
+    if reader == "profrx":
+        import profrx_parsers.ncu.rep  # noqa: F401
+    else:
+        import ncu_report  # noqa: F401
+    began = time.perf_counter()
+    values, instances = READERS[reader](reports_in(folder), wanted)
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "peak_mib": peak, "values": values, "instances": instances}))
+
+
+def best(
+    reader: str, job: str, folder: Path, wanted_file: Path, module: Path | None, repeat: int
+) -> dict[str, float]:
+    """The fastest of `repeat` fresh processes, with the largest peak."""
+    places = [str(ROOT / name) for name in ("engine", "parsers", "rules")] + ([str(module)] if module else [])
+    path = os.pathsep.join([*places, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    command = [
+        sys.executable,
+        __file__,
+        str(folder),
+        "--child",
+        reader,
+        "--job",
+        job,
+        "--wanted",
+        str(wanted_file),
+    ]
+    rows = []
+    for _ in range(repeat):
+        done = subprocess.run(
+            command, env=dict(os.environ, PYTHONPATH=path), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise SystemExit(f"{reader} failed: {done.stderr[-800:]}")
+        rows.append(json.loads(done.stdout.splitlines()[-1]))
+    fastest: dict[str, float] = min(rows, key=lambda row: row["seconds"])
+    return fastest | {"peak_mib": max(row["peak_mib"] for row in rows)}
+
+
+def write_wanted(path: Path) -> None:
+    """Write the vendor metric names that the default pack reads, one a line."""
+    sys.path[:0] = [str(ROOT / name) for name in ("engine", "parsers", "rules")]
+    from profrx.evaluate.program import wanted_metrics
+    from profrx.language.pack import load_pack
+
+    path.write_text("\n".join(sorted(wanted_metrics(load_pack()))) + "\n")
+
+
+def diagnose(report: Path) -> None:
+    """One `profrx diagnose` process: wall time and peak memory, start-up included."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "profrx", "diagnose", str(report), "--format", "json", "-o", os.devnull]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"exit {done.returncode}  {seconds:.2f} s  {peak:.0f} MiB  {done.stderr.strip()[-300:]}")
+
+
+def unpack(folder: Path, into: Path) -> Path:
+    """Copy the reports of `folder` into `into`, unpacked."""
+    import pyarrow as pa
+
+    for number, path in enumerate(reports_in(folder)):
+        content = path.read_bytes()
+        if content[:4] == b"\x28\xb5\x2f\xfd":
+            with pa.input_stream(pa.BufferReader(content), compression="zstd") as stream:
+                content = stream.read()
+        (into / f"{number:04}.ncu-rep").write_bytes(content)
+    return into
+
+
+def main() -> None:
+    """Measure what the options ask for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "fixtures" / "ncu")
+    parser.add_argument("--module", type=Path, help="folder of ncu_report.py")
+    parser.add_argument(
+        "--wanted", type=Path, help="metric names, one a line (default: those of the default pack)"
+    )
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--unpacked", action="store_true")
+    parser.add_argument("--write-wanted", type=Path)
+    parser.add_argument("--diagnose", type=Path)
+    parser.add_argument("--child", choices=READERS, help=argparse.SUPPRESS)
+    parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        return child(options.child, options.job, options.folder, options.wanted)
+    if options.write_wanted:
+        return write_wanted(options.write_wanted)
+    if options.diagnose:
+        return diagnose(options.diagnose)
+    with tempfile.TemporaryDirectory() as scratch:
+        wanted = options.wanted or Path(scratch) / "wanted.txt"
+        if options.wanted is None:
+            write_wanted(wanted)
+        folder = options.folder
+        if options.unpacked:
+            (Path(scratch) / "reports").mkdir()
+            folder = unpack(folder, Path(scratch) / "reports")
+        size = sum(path.stat().st_size for path in reports_in(folder))
+        print(
+            f"{len(reports_in(folder))} reports, {size / 2**20:.1f} MiB, {len(wanted.read_text().split())} wanted metrics"
+        )
+        compare(folder, wanted, options.module, options.repeat)
+    return None
+
+
+def compare(folder: Path, wanted: Path, module: Path | None, repeat: int) -> None:
+    """Print one line per job and reader, and the ratio of their times."""
+    for job in JOBS:
+        rows = {}
+        for reader in READERS if module else ("profrx",):
+            row = rows[reader] = best(reader, job, folder, wanted, module, repeat)
+            print(
+                f"{job:7} {reader:11} {row['seconds']:8.3f} s  {row['peak_mib']:6.0f} MiB  "
+                f"{row['values']:9,.0f} values  {row['instances']:10,.0f} instances",
+                flush=True,
+            )
+        if len(rows) == 2:
+            ours, theirs = rows["profrx"], rows["ncu_report"]
+            if (ours["values"], ours["instances"]) == (theirs["values"], theirs["instances"]):
+                print(f"{job:7} ratio       {theirs['seconds'] / ours['seconds']:8.1f} x")
+            else:
+                print(f"{job:7} the readers saw different numbers of values: no ratio")
+
+
+if __name__ == "__main__":
+    main()
