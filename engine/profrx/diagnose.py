@@ -25,6 +25,7 @@ def diagnose(
     params: Mapping[str, Any] | None = None,
     kernel: str | None = None,
     top: int | None = None,
+    private: bool = False,
 ) -> Findings:
     """Judge reports by a pack of rules.
 
@@ -34,6 +35,7 @@ def diagnose(
         params: parameter overrides, e.g. ``{"tail-effect.min_tail": "5 %"}``; see `profrx.evaluate.params`.
         kernel: glob on the kernel's full or short name; only its launches are judged.
         top: findings per report and entries of the overall ranking; None = all.
+        private: keep facts that identify people and machines among the conditions.
 
     Returns:
         one entry per readable report in the order given; unreadable inputs are in `failed`.
@@ -54,7 +56,7 @@ def diagnose(
         pack = load_pack()
     program = Program(pack, params or {})
     _ = program.params, program.order
-    wanted = Wanted(metrics=wanted_metrics(pack) | _summary_metrics())
+    wanted = Wanted(metrics=wanted_metrics(pack) | _summary_metrics(), private=private)
     result = Findings(version=profrx.__version__, pack=_pack_facts(pack))
     for path in paths:
         try:
@@ -126,8 +128,16 @@ def _summarise(found: ReportFindings, report: Report, outcomes: Outcomes, kernel
         from fnmatch import fnmatchcase
 
         page = found.summary
-        for rows in (found.kernels, page.sol, page.stalls, page.roofline, page.path, found.vendor):
-            rows[:] = [r for r in rows if fnmatchcase(r.kernel, kernel) or fnmatchcase(r.short, kernel)]  # type: ignore[attr-defined]
+        lists: list[list[Any]] = [
+            found.kernels,
+            page.sol,
+            page.stalls,
+            page.roofline,
+            page.path,
+            found.vendor,
+        ]
+        for rows in lists:
+            rows[:] = [r for r in rows if fnmatchcase(r.kernel, kernel) or fnmatchcase(r.short, kernel)]
 
 
 def _summary_metrics() -> frozenset[str]:

@@ -12,6 +12,7 @@ from profrx.evaluate.mutate import Mutant, mutants
 from profrx.evaluate.outcomes import Outcomes
 from profrx.evaluate.params import Owner
 from profrx.evaluate.program import Program
+from profrx.evaluate.showing import text_of
 from profrx.evaluate.testing import judged, outcomes_alone, tool_of
 from profrx.language import ast
 from profrx_parsers.errors import ProfrxError
@@ -126,7 +127,7 @@ def of_owner(program: Program, owner: Owner, *, mutate: bool = True) -> Coverage
 
 def _untouched(owner: Owner) -> tuple[ConditionCoverage, ...]:
     whens = [row.when for row in owner.rows] if isinstance(owner, ast.Verdict) else [owner.when]
-    return tuple(ConditionCoverage(trace.text_of(when), (), when.span) for when in whens)
+    return tuple(ConditionCoverage(text_of(when), (), when.span) for when in whens)
 
 
 def _reach(outcomes: Outcomes, owner: Owner, reached: dict[str, tuple[set[str], ast.Span]]) -> None:
@@ -162,6 +163,11 @@ def _noticed(program: Program, mutant: Mutant, passing: set[int]) -> bool:
 
 def replace_owner(program: Program, owner: Owner) -> Program:
     """Return a program in which one declaration is replaced."""
-    table = {ast.Rule: "rules", ast.Verdict: "verdicts", ast.Guard: "guards"}[type(owner)]
-    changed = {**getattr(program.pack, table), owner.name: owner}
-    return Program(replace(program.pack, **{table: changed}), program.overrides)
+    pack = program.pack
+    if isinstance(owner, ast.Rule):
+        pack = replace(pack, rules={**pack.rules, owner.name: owner})
+    elif isinstance(owner, ast.Verdict):
+        pack = replace(pack, verdicts={**pack.verdicts, owner.name: owner})
+    else:
+        pack = replace(pack, guards={**pack.guards, owner.name: owner})
+    return Program(pack, program.overrides)

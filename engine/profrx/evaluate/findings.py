@@ -16,7 +16,7 @@ from profrx.evaluate.rank import order
 from profrx.evaluate.showing import shown_unit, text_of
 from profrx.evaluate.template import render
 from profrx.language import ast
-from profrx.report.model import Finding, Link, Saving, Subject
+from profrx.report.model import Evidence, Finding, Link, Saving, Subject
 
 if TYPE_CHECKING:
     from profrx.evaluate.compile import Evaluator
@@ -153,7 +153,7 @@ def _finding(
         cause=rule.cause,
         title=rule.title,
         severity=one.severity,
-        confidence=one.confidence,
+        confidence=one.confidence or "medium",
         scope=rule.scope,
         subject=subject_of(outcomes, one),
         time_share=one.share,
@@ -171,9 +171,7 @@ def _finding(
     )
 
 
-def _note_ranges(
-    outcomes: Outcomes, one: Candidate, lines: list[evidence.Evidence], closer: Closer, at: int
-) -> None:
+def _note_ranges(outcomes: Outcomes, one: Candidate, lines: list[Evidence], closer: Closer, at: int) -> None:
     """Add to compared evidence how its value spreads over the group's subjects."""
     spread = closer_evaluator(outcomes, one.rule, one.rows)
     for leaf in trace.deciding(closer.step, at):

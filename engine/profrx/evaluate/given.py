@@ -242,12 +242,12 @@ def _narrower(
             subjects = subjects.set_column(index, SUBJECTS.field(column), pa.array([key for _, key in rows]))
         columns: dict[str, list[Any]] = {}
         for at, given in stated:
-            column = columns.setdefault(given.name, [None] * len(rows))
+            cells = columns.setdefault(given.name, [None] * len(rows))
             for key, expr in given.instances or ():
-                column[place[at, key]] = _stated(catalogue[given.name], expr)
+                cells[place[at, key]] = _stated(catalogue[given.name], expr)
         everywhere = pa.array(np.ones(len(rows), dtype=bool))
         given_columns = {
-            name: (pa.array(column, _kind(catalogue[name])), everywhere) for name, column in columns.items()
+            name: (pa.array(cells, _kind(catalogue[name])), everywhere) for name, cells in columns.items()
         }
         found.append((Frame(inner, tool, subjects, TableSupply()), given_columns))
     return found

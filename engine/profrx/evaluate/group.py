@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from profrx.evaluate.frames import group_rows
-from profrx.evaluate.outcomes import LEVELS, Fired, Outcomes
+from profrx.evaluate.outcomes import Fired, Outcomes
+from profrx.report.model import CONFIDENCES, SEVERITIES, Confidence, Severity
 
 if TYPE_CHECKING:
     from profrx.evaluate.frame import Frame
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 CONFIDENCE_WEIGHT = {"high": 1.0, "medium": 0.7, "low": 0.4}
 """How much a saving counts in the ranking, by confidence."""
 
-IMPACT_LEVELS = ((0.30, "critical"), (0.10, "high"), (0.03, "medium"), (0.005, "low"))
+IMPACT_LEVELS: tuple[tuple[float, Severity], ...] = (
+    (0.30, "critical"),
+    (0.10, "high"),
+    (0.03, "medium"),
+    (0.005, "low"),
+)
 """Severity where a rule writes none: share of the base time that would be saved, at least."""
 
 
@@ -46,8 +52,8 @@ class Candidate:
     share: float | None
     low: float | None
     high: float | None
-    severity: str
-    confidence: str
+    severity: Severity
+    confidence: Confidence | Literal[""]
     explains: list[str] = field(default_factory=list)
     same_cause_as: str = ""
 
@@ -126,9 +132,8 @@ def _grouped(
     lows, highs = _weighted(low, weights, starts), _weighted(high, weights, starts)
     reports = frame.column("report").to_numpy()
     found = []
-    for part, at, total, *ends in zip(
-        np.split(rows, starts[1:]), starts.tolist(), time.tolist(), lows, highs, strict=True
-    ):
+    parts = np.split(rows, starts[1:])
+    for part, at, total, lower, upper in zip(parts, starts.tolist(), time.tolist(), lows, highs, strict=True):
         lead = int(part[0])
         base = bases.get(int(reports[lead]))
         share = min(total / base, 1.0) if base and total > 0 else None
@@ -141,9 +146,10 @@ def _grouped(
                 np.sort(part),
                 lead,
                 share,
-                *ends,
-                LEVELS["severity"][severity] if severity >= 0 else severity_of(rule, ends, share),
-                LEVELS["confidence"][confidence] if confidence >= 0 else "",
+                lower,
+                upper,
+                SEVERITIES[severity] if severity >= 0 else severity_of(rule, (lower, upper), share),
+                CONFIDENCES[confidence] if confidence >= 0 else "",
             )
         )
     return found
@@ -161,7 +167,7 @@ def _weighted(ends: Any, weights: Any, starts: Any) -> list[float | None]:
     return [value if n else None for value, n in zip(chosen.tolist(), count.tolist(), strict=True)]
 
 
-def severity_of(rule: ast.Rule, ends: Sequence[float | None], share: float | None) -> str:
+def severity_of(rule: ast.Rule, ends: Sequence[float | None], share: float | None) -> Severity:
     """Return the severity of a rule that writes none: by the share of the base time that would be saved."""
     low, high = ends
     if low is None or high is None or share is None or rule.estimate is None:

@@ -117,7 +117,8 @@ def substitute(declaration: Owner, old: ast.Expr, new: ast.Expr) -> Owner:
 
 
 def _swap(expr: ast.Expr, old: ast.Expr, new: ast.Expr) -> ast.Expr:
-    return _rebuild(expr, lambda node: new if node is old else None)
+    swapped: ast.Expr = _rebuild(expr, lambda node: new if node is old else None)
+    return swapped
 
 
 def _rebuild(node: Any, change: Callable[[Any], Any]) -> Any:

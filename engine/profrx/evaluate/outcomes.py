@@ -17,15 +17,14 @@ from profrx.evaluate.operators import UNDECIDED, Value, either, from_tristate, s
 from profrx.evaluate.params import Owner
 from profrx.evaluate.program import Parent, Program, metric_named
 from profrx.language import ast
+from profrx.report.model import CONFIDENCES, SEVERITIES
 
 NOT_FIRED, FIRED, UNKNOWN, SKIPPED, BLOCKED, NOT_APPLICABLE = range(6)
 OUTCOMES = ("not fired", "fired", "unknown", "skipped", "blocked", "not applicable")
 """Outcome of a rule on a subject, by code."""
 
-LEVELS = {
-    "severity": ("info", "low", "medium", "high", "critical"),
-    "confidence": ("low", "medium", "high"),
-}
+LEVELS: dict[str, tuple[str, ...]] = {"severity": SEVERITIES, "confidence": CONFIDENCES}
+"""Levels in ascending order, as `Fired` counts them."""
 
 
 @dataclass
