@@ -33,6 +33,7 @@ LEVELS = ("info", "low", "medium", "high", "critical")
     "--fail-on", type=click.Choice(LEVELS), help="Exit with 1 when a finding is at least this severe."
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 also when a rule could not be judged.")
+@options.PRIVATE
 @click.pass_obj
 def diagnose(
     state: dict[str, bool],
@@ -45,6 +46,7 @@ def diagnose(
     top: int | None,
     fail_on: str | None,
     strict: bool,
+    private: bool,
 ) -> Exit:
     """Rank what to fix in each report, with evidence and the run time it would save.
 
@@ -64,6 +66,7 @@ def diagnose(
             pack=options.load_packs(packs),
             params=options.parse_params(params),
             kernel=kernel,
+            private=private,
         )
     for one in found.failed:
         step_ = f" ({one.next_step})" if one.next_step else ""

@@ -8,7 +8,7 @@ verdict, speed of light, top stalls, roofline position, top fix), then the ranke
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from profrx.report import numbers
 from profrx.report.verdicts import UNKNOWN, leading
@@ -157,15 +157,8 @@ def _distinct(report: ReportFindings) -> ReportFindings:
         return report
     copy = report.model_copy(deep=True)
     parts = copy.summary
-    for one in (
-        *copy.kernels,
-        *copy.verdicts,
-        *copy.vendor,
-        *parts.sol,
-        *parts.stalls,
-        *parts.roofline,
-        *parts.path,
-    ):
+    named: list[Any] = [*copy.kernels, *copy.verdicts, *copy.vendor]
+    for one in [*named, *parts.sol, *parts.stalls, *parts.roofline, *parts.path]:
         one.short = labels.get(one.kernel, one.short)
     for finding in copy.findings:
         finding.subject.short = labels.get(finding.subject.kernel or "", finding.subject.short or "") or None

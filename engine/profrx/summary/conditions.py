@@ -67,8 +67,13 @@ def conditions(report: Report) -> Conditions:
         found.facts["Collected"] = options
     elif info.tool == "ncu":
         missing.append("collection options")
+    found.facts |= {f"Private: {key}": _words(value) for key, value in info.private.items() if value}
     found.warnings = _warnings(report)
     return found
+
+
+def _words(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _fact(found: Conditions, label: str, value: str | None, otherwise: str) -> None:
