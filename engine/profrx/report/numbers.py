@@ -88,7 +88,7 @@ def percent_digits(value: float) -> str:
     """Return a percentage without its sign: one decimal below 100, none from there on."""
     if value != 0 and abs(value) < 0.05:
         return "< 0.1" if value > 0 else "> -0.1"
-    return f"{value:.1f}" if abs(value) < 99.95 else f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) < 99.95 else digits(value)
 
 
 def share(value: float | None) -> str:

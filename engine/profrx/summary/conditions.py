@@ -73,6 +73,8 @@ def conditions(report: Report) -> Conditions:
 
 
 def _words(value: object) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key} {_words(inner)}" for key, inner in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
