@@ -49,6 +49,7 @@ def diagnose(
     from profrx.evaluate.program import Program, wanted_metrics
     from profrx_parsers.registry import open_report
     from profrx_parsers.report import Report, Wanted
+    from profrx_parsers.source import open_source
 
     if pack is None:
         from profrx.language.pack import load_pack
@@ -61,6 +62,8 @@ def diagnose(
     for path in paths:
         try:
             report = path if isinstance(path, Report) else open_report(path, wanted)
+            if not isinstance(path, Report) and report.info.sha256 is None:
+                report.info.sha256 = open_source(path)[0].sha256()
             result.reports.append(judge(program, report, kernel=kernel, top=top))
         except ProfrxError as err:
             if err.family != "input":
@@ -70,8 +73,23 @@ def diagnose(
                     source=err.where or str(path), code=err.code, message=err.message, next_step=err.next_step
                 )
             )
+        except Exception as err:
+            # one input must never cost the others their diagnosis; the defect is named, not hidden
+            result.failed.append(_defect(path, err))
     result.ranking = rank.overall(result.reports, top)
     return result
+
+
+def _defect(path: object, err: Exception) -> FailedInput:
+    source = (
+        path if isinstance(path, str | os.PathLike) else getattr(getattr(path, "info", None), "source", "")
+    )
+    return FailedInput(
+        source=str(source),
+        code="internal-defect",
+        message=f"profrx failed on this input: {type(err).__name__}: {str(err)[:200]}",
+        next_step="please report this with the output of `profrx inspect`",
+    )
 
 
 def judge(

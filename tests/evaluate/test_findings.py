@@ -1,0 +1,235 @@
+"""Findings and their ranking: groups, shares, causes, evidence, words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from profrx.evaluate.findings import findings
+from profrx.evaluate.group import candidates
+from profrx.evaluate.outcomes import run
+from profrx.evaluate.program import Program
+from profrx.evaluate.unjudged import blocked, unknown
+from profrx.evaluate.verdicts import verdicts
+from profrx.report.model import Finding
+from profrx_parsers import schema
+from profrx_parsers.problems import ProblemLog
+from profrx_parsers.report import Report, ReportInfo
+from tests.evaluate.support import frame_of, pack_of, report_frames
+
+METRICS = """
+metric sm  { unit % meaning "sm" source ncu "sm" collect ncu section "SpeedOfLight" }
+metric mem { unit % meaning "mem" source ncu "mem" collect ncu section "Memory" }
+metric both { unit % meaning "both" source ncu = sm + mem }
+metric per_line { unit sectors kind instances meaning "per PC" source ncu "per_line" }
+reference guide { title "A guide" url "https://example.org/guide" }
+"""
+
+
+def rule(name: str, when: str, more: str = "", because: str = "b") -> str:
+    return f'rule {name} {{ title "The {name}" when {when} because """{because}""" {more} }}\n'
+
+
+def a_report(options: dict[str, Any] | None = None, **tables: pa.Table) -> Report:
+    info = ReportInfo(source="x.ncu-rep", format="ncu-rep", tool="ncu", options=options or {})
+    loaders = {name: (lambda table=table: table) for name, table in tables.items()}
+    return Report(info, loaders, ProblemLog())
+
+
+def found(
+    text: str,
+    raw: dict[str, list[float | None]],
+    *,
+    base: float | None = None,
+    params: dict[str, Any] | None = None,
+    report: Report | None = None,
+    top: int | None = None,
+    instances: Any = None,
+    **columns: list[object],
+) -> list[Finding]:
+    program = Program(pack_of(METRICS + text), params or {})
+    frames = report_frames(frame_of(raw, instances=instances, **columns), base)
+    outcomes = run(program, frames)
+    return findings(outcomes, candidates(outcomes), report or a_report(), top)
+
+
+def test_launches_of_one_kernel_are_one_finding_and_the_heaviest_speaks() -> None:
+    one, other = found(
+        rule("r", "sm > 10 %", "estimate global sm .. sm", "{sm:.0%} busy"),
+        {"sm": [20.0, 60.0, 40.0, 5.0]},
+        kernel_id=["a", "a", "b", "a"],
+        kernel=["a<int>", "a<int>", "b", "a<int>"],
+        weight_ns=[100.0, 300.0, 400.0, 200.0],
+    )
+    assert (one.subject.kernel, one.subject.launches, one.because) == ("a<int>", [0, 1], "60% busy")
+    assert one.time_share == pytest.approx(0.4)
+    assert one.saving is not None
+    assert one.saving.low == pytest.approx((0.2 * 100 + 0.6 * 300) / 400)
+    assert one.score == pytest.approx(0.5 * 0.4 * 0.7)
+    assert "20 .. 60 % over 2 launches" in one.evidence[0].label
+    assert (other.subject.launches, other.rank) == ([2], 2)
+
+
+def test_score_weighs_saving_time_and_confidence() -> None:
+    text = rule("sure", "sm > 1 %", "estimate global 20 % .. 40 % confidence high")
+    text += rule("unsure", "sm > 1 %", "estimate global 20 % .. 40 % confidence low")
+    sure, unsure = found(text, {"sm": [50.0]}, base=4000.0)
+    assert (sure.rule, sure.score) == ("sure", pytest.approx(0.3 * 0.25 * 1.0))
+    assert (unsure.rule, unsure.score) == ("unsure", pytest.approx(0.3 * 0.25 * 0.4))
+
+
+def test_local_estimates_never_rank_as_run_time() -> None:
+    text = rule("local", "sm > 1 %", "estimate local 90 % .. 99 % severity critical")
+    text += rule("global", "sm > 1 %", "estimate global 1 % .. 2 % severity low")
+    text += rule("none", "sm > 1 %", "severity high")
+    assert [f.rule for f in found(text, {"sm": [50.0]})] == ["global", "local", "none"]
+    assert found(text, {"sm": [50.0]})[1].score is None
+
+
+def test_one_cause_counts_once_per_kernel() -> None:
+    text = rule("small", "sm > 1 %", "estimate global 10 % .. 10 % cause occupancy")
+    text += rule("large", "sm > 1 %", "estimate global 30 % .. 30 % cause occupancy")
+    text += rule("other", "sm > 1 %", "estimate global 5 % .. 5 % cause barrier")
+    ranked = found(text, {"sm": [50.0, 50.0]}, weight_ns=[3000.0, 1000.0])
+    assert [(f.rule, f.subject.launches, f.same_cause_as) for f in ranked] == [
+        ("large", [0], None),
+        ("large", [1], None),
+        ("other", [0], None),
+        ("other", [1], None),
+        ("small", [0], "large"),
+        ("small", [1], "large"),
+    ]
+    assert [f.rank for f in ranked] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_suppressed_symptom_becomes_evidence_of_its_cause() -> None:
+    text = rule("cause", "mem > 50 %", 'suppresses symptom because "the loads wait for it"')
+    text += rule("symptom", "sm > 1 %")
+    alone, explained = found(text, {"sm": [50.0, 50.0], "mem": [10.0, 60.0]}, weight_ns=[9e3, 1e3])
+    assert {alone.rule, explained.rule} == {"symptom", "cause"}
+    cause = explained if explained.rule == "cause" else alone
+    symptom = alone if cause is explained else explained
+    assert symptom.subject.launches == [0]
+    assert cause.explains == ["symptom"]
+    assert "The symptom" in cause.because
+    assert "the loads wait for it" in cause.because
+
+
+def test_evidence_has_value_threshold_margin_source_and_params() -> None:
+    text = rule(
+        "r",
+        "share >= min_share and both > 1 %",
+        'let share = sm / both param min_share = 20 % in 0 % .. 100 % "m" see guide',
+    )
+    (one,) = found(text, {"sm": [30.0], "mem": [30.0]}, params={"r.min_share": "40 %"})
+    by_name = {e.metric: e for e in one.evidence}
+    share = by_name["share"]
+    assert (share.value, share.unit, share.threshold, share.provenance) == (50.0, "%", 40.0, "derived")
+    assert share.margin == pytest.approx(0.25)
+    assert share.source == "sm / both"
+    assert (by_name["sm"].value, by_name["sm"].provenance, by_name["sm"].source) == (30.0, "exact", "sm")
+    assert (by_name["both"].provenance, by_name["both"].source) == ("derived", "sm + mem")
+    assert by_name["min_share"].source == "override 40 %"
+    assert [(link.title, link.url) for link in one.references] == [("A guide", "https://example.org/guide")]
+
+
+def test_evidence_of_an_or_is_the_part_that_held() -> None:
+    (one,) = found(rule("r", "sm > 90 % or mem > 10 %"), {"sm": [30.0], "mem": [30.0]})
+    assert [e.metric for e in one.evidence] == ["mem"]
+
+
+def test_a_narrow_margin_lowers_confidence() -> None:
+    text = rule("r", "sm > 50 %")
+    assert [f.confidence for f in found(text, {"sm": [54.0]})] == ["low"]
+    assert [f.confidence for f in found(text, {"sm": [56.0]})] == ["medium"]
+
+
+def test_severity_follows_impact_where_a_rule_writes_none() -> None:
+    text = rule("r", "sm > 1 %", "estimate global sm .. sm")
+    severities = {percent: found(text, {"sm": [percent]})[0].severity for percent in (40.0, 20.0, 5.0, 2.0)}
+    assert severities == {40.0: "critical", 20.0: "high", 5.0: "medium", 2.0: "low"}
+    assert found(text, {"sm": [40.0]}, base=1e6)[0].severity == "info"
+
+
+def test_parameter_hashes_differ_by_effective_value() -> None:
+    text = rule("r", "sm > min", "param min = 10 %")
+    plain = found(text, {"sm": [50.0]})[0].parameters_hash
+    assert plain == found(text, {"sm": [60.0]})[0].parameters_hash
+    assert plain != found(text, {"sm": [50.0]}, params={"r.min": "11 %"})[0].parameters_hash
+
+
+def test_unknown_time_leaves_share_and_score_unknown() -> None:
+    (one,) = found(rule("r", "sm > 1 %", "estimate global 10 % .. 20 %"), {"sm": [50.0]}, weight_ns=[None])
+    assert (one.time_share, one.score) == (None, None)
+    assert one.saving is not None
+
+
+def test_top_cuts_after_ranking() -> None:
+    text = "".join(rule(f"r{i}", "sm > 1 %", f"estimate global {i} % .. {i} %") for i in (5, 30, 20))
+    assert [f.rule for f in found(text, {"sm": [50.0]}, top=2)] == ["r30", "r20"]
+
+
+def test_locations_come_from_instances_and_the_line_table() -> None:
+    lines = schema.from_rows(
+        "source_lines",
+        [
+            {"launch_id": 0, "pc": 16, "file": "a.cu", "line": 10},
+            {"launch_id": 0, "pc": 32, "file": "a.cu", "line": 10},
+            {"launch_id": 0, "pc": 48, "file": "b.cuh", "line": 3},
+            {"launch_id": 1, "pc": 16, "file": "other.cu", "line": 1},
+        ],
+    )
+    (one,) = found(
+        rule("r", "sm > 1 %", "lines per_line top 2"),
+        {"sm": [50.0]},
+        report=a_report(source_lines=lines),
+        instances={
+            "per_line": [(0, "16", 10.0), (0, "32", 20.0), (0, "48", 50.0), (0, "64", 20.0), (0, "80", None)]
+        },
+    )
+    assert [(p.file, p.line, p.share) for p in one.locations] == [("b.cuh", 3, 0.5), ("a.cu", 10, 0.3)]
+
+
+def test_unknown_rules_name_what_is_missing_and_how_to_collect_it() -> None:
+    text = 'verdict v { title "v" one_of { low "L" when mem < 50 % "l" high "H" when mem >= 50 % "h" } }'
+    text += rule("own", "sm > 1 % and mem > 1 %") + rule("child", "sm > 1 %", "under low")
+    text += rule("zero", "sm / mem > 1", "scope launch")
+    program = Program(pack_of(METRICS + text))
+    outcomes = run(program, report_frames(frame_of({"sm": [50.0, 50.0], "mem": [None, 0.0]})))
+    rows = {u.rule: u for u in unknown(outcomes, 0, a_report())}
+    assert (rows["own"].missing, rows["own"].subjects) == (["mem"], 1)
+    assert [c.option for c in rows["own"].collect] == ["--section Memory"]
+    assert rows["child"].missing == ["mem"]
+    assert "its parent v is unknown" in rows["child"].reasons
+    assert "division by zero: mem is 0" in rows["zero"].reasons
+    held = {u.rule: u for u in unknown(outcomes, 0, a_report({"sections": ["Memory"]}))}
+    assert [c.option for c in held["own"].collect] == ["--metrics mem"]
+
+
+def test_blocked_rules_show_the_guard_with_its_values() -> None:
+    text = (
+        rule("r", "sm > 1 %")
+        + 'guard g { title "g" when mem > 100 % blocks r because """{mem:.0%} cannot be""" }'
+    )
+    outcomes = run(Program(pack_of(METRICS + text)), report_frames(frame_of({"sm": [50.0], "mem": [130.0]})))
+    (one,) = blocked(outcomes, 0)
+    assert (one.rule, one.guard, one.reason, one.subjects) == ("r", "g", "130% cannot be", 1)
+
+
+def test_verdicts_group_launches_of_a_kernel_by_row() -> None:
+    text = 'verdict v { title "v" one_of { low "Low" when mem < 50 % "{mem:.0%}" high "High" when mem >= 50 % "h" } }'
+    frame = frame_of(
+        {"mem": [10.0, 20.0, 60.0, None]},
+        kernel_id=["a", "a", "a", "b"],
+        kernel=["a", "a", "a", "b"],
+        weight_ns=[100.0, 200.0, 500.0, 200.0],
+    )
+    rows = verdicts(run(Program(pack_of(METRICS + text)), report_frames(frame)), 0)
+    assert [(v.kernel, v.verdict, v.launches, v.because) for v in rows] == [
+        ("a", "high", [2], "h"),
+        ("a", "low", [0, 1], "20%"),
+        ("b", "unknown", [3], "Not known: mem."),
+    ]
+    assert [v.time_share for v in rows] == [pytest.approx(0.5), pytest.approx(0.3), pytest.approx(0.2)]
