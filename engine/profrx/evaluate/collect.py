@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from profrx_parsers.report import Report
 
 
-BY_NAME = {"ncu": "--metrics", "rocprofv3": "--pmc"}
+BY_NAME = {"ncu": "--metrics", "rocm": "--pmc"}
 """Option with which a tool collects metrics by name. Source: the tools' public command-line documentation."""
+
+VENDORS = (frozenset({"ncu", "nsys"}), frozenset({"rocm", "rocprofv3", "rocprof-compute"}))
+"""Tools that run on the same hardware: only these may be named where a report's own tool cannot collect."""
 
 
 def option(node: ast.Collect) -> str:
@@ -27,8 +30,9 @@ def option(node: ast.Collect) -> str:
 def options(
     nodes: Iterable[ast.Collect], tool: str, present: Mapping[str, Any] | None = None
 ) -> list[Collect]:
-    """Return actions of a tool (of all tools when it has none), each once, less those already in `present`."""
-    nodes = list(nodes)
+    """Return actions of a tool (of its vendor's other tools when it has none), each once, less those in `present`."""
+    vendor = next((tools for tools in VENDORS if tool in tools), None)
+    nodes = [node for node in nodes if vendor is None or node.tool in vendor]
     own = [node for node in nodes if node.tool == tool] or nodes
     found = {
         (node.tool, option(node)): Collect(tool=node.tool, option=option(node))
@@ -68,4 +72,5 @@ def for_metrics(
     if found or not nodes or flag is None:
         return found
     names = [s.names[0] for metric in wanted for s in metric.sources if s.tool == tool and s.names]
-    return [Collect(tool=tool, option=f"{flag} {','.join(dict.fromkeys(names))}")] if names else []
+    program = {"rocm": "rocprofv3"}.get(tool, tool)
+    return [Collect(tool=program, option=f"{flag} {','.join(dict.fromkeys(names))}")] if names else []

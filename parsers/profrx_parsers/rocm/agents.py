@@ -181,7 +181,7 @@ def devices(
         rows.append(
             {
                 "device_id": device_id,
-                "vendor": "AMD",
+                "vendor": "amd",
                 "name": agent.name,
                 "arch": agent.arch,
                 "compute_units": agent.compute_units,

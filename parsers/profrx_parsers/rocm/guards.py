@@ -78,7 +78,7 @@ def _impossible_zeros(rows: Dispatches, log: ProblemLog) -> None:
         if name in TRAFFIC and np.nansum(np.abs(values)) > 0:
             continue
         if bad.any():
-            suspect |= bad
+            suspect |= bad & (name in NEVER_ZERO)
             rows.counters[name] = pa.array(values, mask=bad | np.isnan(values))
             log.add(
                 "warning",
@@ -94,12 +94,12 @@ def _impossible_zeros(rows: Dispatches, log: ProblemLog) -> None:
 
 
 def _dead_dispatches(rows: Dispatches, suspect: np.ndarray, log: ProblemLog) -> None:
-    """A suspect dispatch whose every other shader and cache counter is zero was not counted at all."""
+    """A suspect dispatch whose other shader and cache counters (two at least) are all zero was not counted at all."""
     names = [n for n in rows.counters if n.startswith(SHADER_BLOCKS) and n != "SQ_WAVES"]
     if len(names) < 2:
         return
     block = np.stack([as_numpy(rows.counters[n]) for n in names])
-    dead = suspect & (np.nan_to_num(np.abs(block)).sum(axis=0) == 0) & (block == 0).any(axis=0)
+    dead = suspect & (np.nan_to_num(np.abs(block)).sum(axis=0) == 0) & ((block == 0).sum(axis=0) >= 2)
     if not dead.any():
         return
     for name, values in zip(names, block, strict=True):

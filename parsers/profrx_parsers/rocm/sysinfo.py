@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
     from profrx_parsers.problems import ProblemLog
 
 PRIVATE = ("command", "hostname", "host_name", "workload_name", "cpu_model", "host_cpu", "sbios")
-_DATES = ("%a %b %d %H:%M:%S %Y", "%a %d %b %Y %I:%M:%S %p")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DATE = re.compile(
+    r"[A-Z][a-z]{2} (?:(?P<first>\d{1,2}) )?(?P<month>[A-Z][a-z]{2}) (?:(?P<day>\d{1,2}) )?(?:(?P<year>\d{4}) )?"
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})(?: (?P<half>AM|PM))?(?: (?P<late>\d{4}))? "
+    r"\((?P<zone>[A-Z]+)\)"
+)
+"""``Tue Dec 2 10:04:36 2025 (UTC)`` and ``Thu 21 Mar 2024 04:16:46 PM (CDT)``, as the tool's releases write it."""
 
 
 def read(files: Sequence[Csv], log: ProblemLog, *, private: bool) -> tuple[Agent, dict[str, Any]]:
@@ -57,15 +64,22 @@ def _known(row: dict[str, str], *names: str) -> str | None:
 
 def parse_date(text: str | None) -> str | None:
     """Turn ``Tue Dec  2 10:04:36 2025 (UTC)`` into ISO 8601; None when the zone is not UTC or it is no date."""
-    if not text or "(" not in text:
+    found = _DATE.fullmatch(" ".join((text or "").split()))
+    if not found or found["zone"] != "UTC" or found["month"] not in _MONTHS:
         return None
-    stamp, _, zone = text.partition("(")
-    if zone.strip(") ") != "UTC":
+    hour = int(found["hour"])
+    if half := found["half"]:
+        hour = hour % 12 + (12 if half == "PM" else 0)
+    try:
+        moment = datetime(
+            int(found["year"] or found["late"] or 0),
+            _MONTHS.index(found["month"]) + 1,
+            int(found["day"] or found["first"] or 0),
+            hour,
+            int(found["minute"]),
+            int(found["second"]),
+            tzinfo=UTC,
+        )
+    except ValueError:
         return None
-    words = " ".join(stamp.split())
-    for form in _DATES:
-        try:
-            return datetime.strptime(words, form).replace(tzinfo=UTC).isoformat()
-        except ValueError:
-            continue
-    return None
+    return moment.isoformat()
