@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.evaluate.support import frame_of, pack_of, report_frames
 
 from profrx.evaluate.findings import findings
 from profrx.evaluate.group import candidates
@@ -17,7 +18,6 @@ from profrx.report.model import Finding
 from profrx_parsers import schema
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import Report, ReportInfo
-from tests.evaluate.support import frame_of, pack_of, report_frames
 
 METRICS = """
 metric sm  { unit % meaning "sm" source ncu "sm" collect ncu section "SpeedOfLight" }

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.evaluate.support import frame_of, pack_of, report_frames
 
 from profrx.evaluate.outcomes import OUTCOMES, run
 from profrx.evaluate.program import Program
 from profrx_parsers.errors import UsageError
-from tests.evaluate.support import frame_of, pack_of, report_frames
 
 PACK = pack_of(
     """

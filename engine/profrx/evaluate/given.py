@@ -100,29 +100,39 @@ def _subjects(tests: tuple[ast.Test, ...]) -> pa.Table:
 
 
 def _raw_columns(tests: tuple[ast.Test, ...]) -> tuple[dict[str, pa.Array], dict[str, str]]:
-    values: dict[str, list[float | str | None]] = {}
+    """Columns of vendor metrics as a report would hold them, and their units.
+
+    Values of one column share the first unit that is written; a bare number is as the report stores it.
+    """
+    given = [
+        (at, one)
+        for at, test in enumerate(tests)
+        for one in test.given
+        if one.raw and one.instances is None and one.value is not None
+    ]
     units: dict[str, str] = {}
-    for at, test in enumerate(tests):
-        for given in test.given:
-            if not given.raw or given.instances is not None:
-                continue
-            column = values.setdefault(given.name, [None] * len(tests))
-            if isinstance(given.value, ast.Text):
-                column[at] = given.value.value
-            elif given.value is not None:
-                written = _unit_of(given.value)
-                kept = units.setdefault(given.name, written)
-                base = _number(given.value)
-                same = not written or unit(written).dimension == unit(kept).dimension
-                column[at] = base if base is None else from_base(base, kept if same else written)
-    columns = {}
-    for name, column in values.items():
-        if any(isinstance(value, str) for value in column):
-            texts = [value if isinstance(value, str) else None for value in column]
-            columns[name] = pa.array(texts, pa.string()).dictionary_encode()
-        else:
-            columns[name] = pa.array(column, pa.float64())
-    return columns, {name: written for name, written in units.items() if written}
+    for _, one in given:
+        if one.value is not None and (written := _unit_of(one.value)):
+            units.setdefault(one.name, written)
+    columns: dict[str, list[float | str | None]] = {one.name: [None] * len(tests) for _, one in given}
+    for at, one in given:
+        value = one.value
+        if isinstance(value, ast.Text):
+            columns[one.name][at] = value.value
+        elif value is not None:
+            written = _unit_of(value)
+            base = _number(value)
+            same = written and unit(written).dimension == unit(units[one.name]).dimension
+            shown = units[one.name] if same else written
+            columns[one.name][at] = base if base is None else from_base(base, shown)
+    return {name: _stored(column) for name, column in columns.items()}, units
+
+
+def _stored(column: list[float | str | None]) -> pa.Array:
+    if any(isinstance(value, str) for value in column):
+        texts = [value if isinstance(value, str) else None for value in column]
+        return pa.array(texts, pa.string()).dictionary_encode()
+    return pa.array(column, pa.float64())
 
 
 def _unit_of(expr: ast.Expr) -> str:
