@@ -15,12 +15,14 @@ from profrx.report.verdicts import UNKNOWN, leading
 from profrx.report.views import Advice, Fix, Gap, advice, gaps
 
 if TYPE_CHECKING:
-    from profrx.report.model import Findings, Problem, ReportFindings, RooflinePoint, VendorFinding
+    from profrx.report.model import Finding, Findings, Problem, ReportFindings, RooflinePoint, VendorFinding
 
 TOP = 10
 """Findings in the ranked table unless ``--top`` says otherwise."""
 KERNELS = 10
 COMMANDS = 3
+LEAST_SHARE = 0.005
+"""Findings about less of the base time than this are counted, not listed, unless ``--top`` asks for them."""
 LEAST_IDLE = 0.005
 DIGEST = "digest"
 """Key of `Findings.pack` that holds the digest of all rule files."""
@@ -102,11 +104,12 @@ def pages(findings: Findings, top: int | None = None) -> list[Page]:
 
 def page(report: ReportFindings, *, top: int | None = None, footer: str = "") -> Page:
     """Assemble the page of one report."""
-    limit = TOP if top is None else top
+    limit = top or TOP
     report = _distinct(report)
     kernels = _kernels(report)
     several = len(report.kernels) > 1
     listed = [advice(one) for one in report.findings]
+    worth = [a for a, one in zip(listed, report.findings, strict=True) if top or _worth(one)]
     best = next((a for a in listed if a.fixes and a.ranked), next((a for a in listed if a.fixes), None))
     heaviest = report.kernels[0].kernel if report.kernels else None
     steps = [(s.question, s.answer) for s in report.summary.path if s.kernel == heaviest]
@@ -129,8 +132,8 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         roofline=tuple(report.summary.roofline),
         roofline_rows=_narrow(_roofline(report), several),
         top=best.as_fix() if best else None,
-        findings=tuple(listed[:limit]),
-        more_findings=max(len(listed) - limit, 0),
+        findings=tuple(worth[:limit]),
+        more_findings=len(listed) - len(worth[:limit]),
         gaps=gaps(report),
         warnings=tuple(report.conditions.warnings),
         blocked=tuple((b.rule, b.guard, b.reason) for b in report.blocked),
@@ -140,6 +143,13 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         several=several,
         footer=footer,
     )
+
+
+def _worth(finding: Finding) -> bool:
+    """Whether a finding is worth a line of the page: not when even its best case saves next to nothing in all."""
+    if finding.time_share is None or finding.saving is None:
+        return finding.time_share is None or finding.time_share >= LEAST_SHARE
+    return finding.saving.high * finding.time_share >= LEAST_SHARE
 
 
 def _distinct(report: ReportFindings) -> ReportFindings:
