@@ -4,7 +4,7 @@
     python benchmarks/nsys_reader.py REPORT --grow N   the same on a report of its event blocks N times over
     python benchmarks/nsys_reader.py --sqlite ROWS     an export with that many NVTX rows, made here
 
-A grown report repeats real blocks, so it has real rows and a real mix; its correlation ids repeat with them.
+A grown report repeats real events, later each time and with new correlation ids; its header still counts the first lot.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 TABLES = ("launches", "copies", "api_calls", "syncs", "ranges", "memory_events", "devices")
@@ -56,24 +57,71 @@ def varint(value: int) -> bytes:
     return bytes([*out, value])
 
 
+TIMES = ((107, 1), (107, 2), (108, 1), (108, 2), (102, 2), (102, 10), (123, 1), (123, 2))
+CORRELATIONS = ((107, 3), (108, 3), (123, 12))
+
+
+def shifter() -> Callable[[bytes, int, int], bytes]:
+    """Return a function that moves one event in time and gives it another correlation id."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    kind = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="event.proto", syntax="proto2")
+    event = file.message_type.add(name="E")
+    event.field.add(name="f1", number=1, label=kind.LABEL_OPTIONAL, type=kind.TYPE_INT64)
+    for outer in sorted({path[0] for path in TIMES}):
+        inner = event.nested_type.add(name=f"T{outer}")
+        for number in sorted(n for o, n in (*TIMES, *CORRELATIONS) if o == outer):
+            inner.field.add(name=f"f{number}", number=number, label=kind.LABEL_OPTIONAL, type=kind.TYPE_INT64)
+        field = event.field.add(name=f"f{outer}", number=outer, label=kind.LABEL_OPTIONAL, type=kind.TYPE_MESSAGE)
+        field.type_name = f".E.T{outer}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    cls = message_factory.GetMessageClass(pool.FindMessageTypeByName("E"))
+    changes = [(f"f{o}", f"f{n}", by) for by, paths in enumerate((TIMES, CORRELATIONS)) for o, n in paths]
+
+    def move(data: bytes, time: int, correlation: int) -> bytes:
+        message = cls.FromString(data)
+        for outer, inner, by in changes:
+            if message.HasField(outer) and getattr(message, outer).HasField(inner):
+                part = getattr(message, outer)
+                setattr(part, inner, getattr(part, inner) + (correlation if by else time))
+        return bytes(message.SerializeToString())
+
+    return move
+
+
 def grow(path: Path, times: int, into: Path) -> None:
-    """Write a report with the event blocks of `path` repeated; its header still counts those of one (a problem row)."""
+    """Write a report with the events of `path` repeated, each time later and with new correlation ids."""
+    import pyarrow as pa
     from profrx_parsers.nsys.container import open_container
+    from profrx_parsers.nsys.merge import Form
     from profrx_parsers.problems import ProblemLog
     from profrx_parsers.wire import Message
 
     data = path.read_bytes()
     box = open_container(memoryview(data), str(path), ProblemLog())
     first, strings = box._first_block, box._strings_at
-    extra = data[first:strings] * (times - 1)
+    length = (box.state.integer(18) or 0) - (box.state.integer(17) or 0)
+    form, move, codec = Form({(1,): "bytes"}), shifter(), pa.Codec("lz4_raw")
+    blocks = [list(form.parse([block]).f1) for block in box.event_blocks()]
+    extra = bytearray()
+    for again in range(1, times):
+        for events in blocks:
+            moved = [move(event, again * length, again * 10_000_000 % (1 << 31)) for event in events]
+            body = b"".join(b"\x0a" + varint(len(event)) + event for event in moved)
+            raw = varint(len(body)) + body
+            packed = codec.compress(raw, asbytes=True)
+            extra += varint(len(packed)) + varint(len(raw)) + packed
     table_at = int.from_bytes(data[-16:-8], "little")
     offsets = box.sections["Sampling Data Offsets"]
     place = Message(offsets, (0, len(offsets))).integer(2) or 0
     shift = len(extra)
     new_offsets = b"\x0a\x03lz4\x10" + varint(place + shift)
-    start = bytes(data).index(bytes(offsets), strings)
-    body = data[:strings] + extra + data[strings:start] + new_offsets + data[start + len(offsets) : table_at]
-    moved = shift + len(new_offsets) - len(offsets)
+    start = data.index(bytes(offsets), strings)
+    body_end = data[start + len(offsets) : table_at]
+    content = data[:strings] + bytes(extra) + data[strings:start] + new_offsets + body_end
+    moved_by = shift + len(new_offsets) - len(offsets)
     entries = b""
     for entry in Message(memoryview(data), (table_at, len(data) - 16)).messages(1):
         name, at, size = (entry.text(1) or "").encode(), entry.integer(2) or 0, entry.integer(3) or 0
@@ -82,10 +130,10 @@ def grow(path: Path, times: int, into: Path) -> None:
         elif name == b"Sampling Data Offsets":
             at, size = at + shift, len(new_offsets)
         elif at > strings:
-            at += moved
+            at += moved_by
         row = b"\x0a" + varint(len(name)) + name + b"\x10" + varint(at) + b"\x18" + varint(size)
         entries += b"\x0a" + varint(len(row)) + row
-    into.write_bytes(body + entries + len(body).to_bytes(8, "little") + b"U3w[END]")
+    into.write_bytes(content + entries + len(content).to_bytes(8, "little") + b"U3w[END]")
 
 
 def export_of(rows: int, into: Path) -> None:

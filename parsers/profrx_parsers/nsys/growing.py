@@ -16,7 +16,7 @@ _FIRST = 4096
 
 
 class GrowingColumn:
-    """One column. Buffers double; pages that were never written cost no memory."""
+    """One column. Buffers double: fresh zeroed pages that were never written cost no memory."""
 
     def __init__(self, name: str, kind: str) -> None:
         self._is_id = name in ID_COLUMNS
@@ -70,8 +70,7 @@ class GrowingColumn:
         data = _room(self._data, self._data.dtype, rows, rows)
         mask = None if self._valid is None else ~self._valid[:rows]
         self._data = self._valid = None
-        data.resize(rows, refcheck=False)
-        found = pa.array(data, mask=mask)
+        found = pa.array(data[:rows], mask=mask)
         if not self._is_id:
             return found
         return pa.DictionaryArray.from_arrays(found, pa.array(list(self._codes), pa.int64()))
@@ -82,13 +81,11 @@ def _room(buffer: npt.NDArray[Any] | None, kind: np.dtype[Any], rows: int, used:
     if buffer is None:
         return np.zeros(max(rows, _FIRST), kind)
     wide = np.promote_types(buffer.dtype, kind)
-    if wide != buffer.dtype:
-        grown = np.zeros(max(rows, len(buffer)), wide)
-        grown[:used] = buffer[:used]
-        return grown
-    if rows > len(buffer):
-        buffer.resize(max(rows, 2 * len(buffer)), refcheck=False)
-    return buffer
+    if wide == buffer.dtype and rows <= len(buffer):
+        return buffer
+    grown = np.zeros(max(rows, len(buffer) if rows <= len(buffer) else 2 * len(buffer)), wide)
+    grown[:used] = buffer[:used]
+    return grown
 
 
 def _text(column: Column) -> pa.Array:

@@ -57,9 +57,8 @@ class Ranges:
     _order: Ints
     _names: pa.DictionaryArray
 
-    @cached_property
     def open(self) -> OpenRanges:
-        """Return the index of push/pop ranges by thread."""
+        """Build the index of push/pop ranges by thread; not kept, it is as large as the ranges."""
         rows = self._order
         starts = _column(self.table, "start_ns")[rows]
         ends = self.table.column("end_ns").cast(pa.int64()).fill_null(OPEN)
@@ -85,7 +84,7 @@ def read_ranges(raw: RawTables, duration_ns: int | None) -> Ranges:
     they stay open (null end). Domain, category and thread names are looked up, not listed.
     """
     frame = Frame(raw.table("NVTX_EVENTS", NVTX_COLUMNS))
-    kinds = frame.ints("eventType")
+    kinds = frame.codes("eventType")
     named = frame.take(np.isin(kinds, (_CATEGORY, _DOMAIN)))
     wanted = np.isin(kinds, tuple(_KINDS))
     if not wanted.all():
@@ -151,8 +150,8 @@ def _names(frame: Frame, raw: RawTables) -> pa.DictionaryArray:
     return compact(codes, known | np.asarray(registered.is_valid()), texts)
 
 
-def _positions(values: Ints, choices: tuple[int, ...]) -> Ints:
-    out = np.full(len(values), -1, np.int64)
+def _positions(values: npt.NDArray[np.integer], choices: tuple[int, ...]) -> npt.NDArray[np.int8]:
+    out = np.full(len(values), -1, np.int8)
     for place, choice in enumerate(choices):
         out[values == choice] = place
     return out
@@ -222,10 +221,10 @@ def _keys(pids: Ints, correlations: Ints) -> Ints:
 def read_calls(raw: RawTables, ranges: Ranges) -> Calls:
     """Read CUDA runtime and driver calls; ABI suffixes such as ``_v7000`` are cut off the names."""
     frame = Frame(raw.table("CUPTI_ACTIVITY_KIND_RUNTIME", CALL_COLUMNS))
-    classes = frame.ints("eventClass")
+    classes = frame.codes("eventClass")
     if (classes == _BACKTRACE_CLASS).any():
         frame = frame.take(classes != _BACKTRACE_CLASS)
-        classes = frame.ints("eventClass")
+        classes = frame.codes("eventClass")
     names = _plain_names(raw, frame)
     return Calls(_call_table(frame, names, _api_domains(names, classes), ranges))
 
@@ -243,15 +242,15 @@ def _plain_names(raw: RawTables, frame: Frame) -> pa.DictionaryArray:
     return compact(codes.astype(np.int64), np.asarray(named.is_valid()), plain.dictionary)
 
 
-def _api_domains(names: pa.DictionaryArray, classes: Ints) -> pa.DictionaryArray:
+def _api_domains(names: pa.DictionaryArray, classes: npt.NDArray[np.integer]) -> pa.DictionaryArray:
     """Runtime or driver: by event class, and by the name's prefix where the class is neither."""
-    codes = np.where(classes == 0, 0, np.where(classes == 1, 1, -1))
+    codes = np.where(classes == 0, np.int8(0), np.where(classes == 1, np.int8(1), np.int8(-1)))
     return encode(["cudart", "cuda"], codes)
 
 
 def _call_table(frame: Frame, names: pa.Array, domains: pa.Array, ranges: Ranges | None) -> pa.Table:
     threads, starts = frame.ints("globalTid"), frame.ints("start")
-    paths = pa.nulls(frame.rows) if ranges is None else ranges.open.paths(threads, starts)
+    paths = pa.nulls(frame.rows) if ranges is None else ranges.open().paths(threads, starts)
     columns = {
         "call_id": ints(np.arange(frame.rows)),
         "name": names,

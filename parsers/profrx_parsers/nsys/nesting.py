@@ -13,12 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from profrx_parsers.nsys.raw import Ints, compact
 
 MAX_DEPTH = 64
 """Levels looked at; deeper ranges are left out of paths."""
+SLICE = 1 << 19
+"""Times looked up at once: bounds the memory of the search."""
 OPEN = np.iinfo(np.int64).max >> 1
 """End of a range that was never closed."""
 SEPARATOR = " / "
@@ -75,15 +78,18 @@ class OpenRanges:
 
     def paths(self, threads: Ints, times: Ints) -> pa.DictionaryArray:
         """Return the names open on `threads` at `times`, outermost first, joined; null where none is."""
-        codes = np.full(len(times), -1, np.int64)
+        codes = np.full(len(times), -1, np.int32)
         known: list[tuple[int, int]] = []
         for thread in np.unique(threads).tolist() if self._threads else ():
             held = self._threads.get(thread)
             if held is not None:
-                rows = np.flatnonzero(threads == thread)
-                codes[rows] = self._thread_paths(held, times[rows], known)
-        texts = self._spell(known)
-        return compact(codes, codes >= 0, pa.array(texts, pa.string()))
+                rows = np.flatnonzero(threads == thread).astype(np.int32)
+                for low in range(0, len(rows), SLICE):
+                    part = rows[low : low + SLICE]
+                    codes[part] = self._thread_paths(held, times[part], known)
+        spelled, place = self._spell(known)
+        codes[codes >= 0] = place[codes[codes >= 0]]
+        return compact(codes, codes >= 0, pa.array(spelled, pa.string()))
 
     def _thread_paths(self, held: _Thread, times: Ints, known: list[tuple[int, int]]) -> Ints:
         """Return path codes; `known` grows by (code of the parent path, name) per new path."""
@@ -101,10 +107,13 @@ class OpenRanges:
             known.extend(zip((found // width - 1).tolist(), (found % width).tolist(), strict=True))
         return codes
 
-    def _spell(self, known: list[tuple[int, int]]) -> list[str]:
+    def _spell(self, known: list[tuple[int, int]]) -> tuple[list[str], npt.NDArray[np.int32]]:
+        """Return the distinct paths, and which of them each code means (codes of several slices may agree)."""
         names = self._texts.to_pylist() if known else []
         spelled: list[str] = []
+        distinct: dict[str, int] = {}
         for parent, name in known:
             text = names[name] or ""
             spelled.append(f"{spelled[parent]}{SEPARATOR}{text}" if parent >= 0 else text)
-        return spelled
+        place = np.array([distinct.setdefault(text, len(distinct)) for text in spelled], np.int32)
+        return list(distinct), place

@@ -75,7 +75,7 @@ class Strings:
         return value
 
 
-def compact(at: Ints, good: Bools, texts: pa.Array) -> pa.DictionaryArray:
+def compact(at: npt.NDArray[np.integer], good: Bools, texts: pa.Array) -> pa.DictionaryArray:
     """Build a dictionary array of ``texts[at]``, null where not `good`, without unused texts."""
     safe = np.where(good, at, 0)
     used = np.zeros(max(len(texts), 1), bool)
@@ -93,7 +93,7 @@ def encode(
     good = (codes >= 0) & (codes < len(texts))
     if known is not None:
         good = good & known
-    return compact(codes.astype(np.int64), good, pa.array(list(texts), pa.string()))
+    return compact(codes, good, pa.array(list(texts), pa.string()))
 
 
 class Frame:
@@ -118,6 +118,14 @@ class Frame:
         if column.null_count:
             column = column.fill_null(fill)
         return np.ascontiguousarray(column.to_numpy(), np.int64)
+
+    def codes(self, name: str) -> npt.NDArray[np.integer]:
+        """Return a column of small codes in its own type, nulls as -1."""
+        if not self.has(name):
+            return np.full(self.rows, -1, np.int8)
+        column = self._column(name)
+        found: npt.NDArray[np.integer] = (column.fill_null(-1) if column.null_count else column).to_numpy()
+        return found
 
     def known(self, name: str) -> Bools:
         """Return where a column has a value."""
