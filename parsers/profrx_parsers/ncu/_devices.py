@@ -13,7 +13,7 @@ import pyarrow as pa
 from profrx_parsers import schema
 
 if TYPE_CHECKING:
-    from profrx_parsers.ncu._metrics import MetricStore
+    from profrx_parsers.ncu._metrics import MetricValues
     from profrx_parsers.ncu._session import Session, Value
 
 _PREFIX = "device__attribute_"
@@ -45,7 +45,13 @@ FP32_LANES = {
 """FP32 results per cycle and multiprocessor. Source: CUDA C++ Programming Guide, arithmetic throughput table."""
 
 
-def table(session: Session, store: MetricStore, driver: str | None) -> pa.Table:
+FP64_LANES = {
+    (6, 0): 32, (6, 1): 4, (6, 2): 4, (7, 0): 32, (7, 5): 2, (8, 0): 32, (8, 6): 2, (8, 9): 2, (9, 0): 64,
+}  # fmt: skip
+"""FP64 results per cycle and multiprocessor, from the same table."""
+
+
+def table(session: Session, store: MetricValues, driver: str | None) -> pa.Table:
     """One row per device; a report without session attributes falls back to the results' metrics."""
     devices = {ident: dict(found) for ident, (_, found) in session.devices.items()}
     names = {ident: name for ident, (name, _) in session.devices.items()}
@@ -60,7 +66,7 @@ def table(session: Session, store: MetricStore, driver: str | None) -> pa.Table:
     return schema.from_rows("devices", rows)
 
 
-def _from_results(store: MetricStore) -> dict[int, dict[str, Value]]:
+def _from_results(store: MetricValues) -> dict[int, dict[str, Value]]:
     """Collect device metrics per device index: the first launch that has one counts."""
     index, has_index = store.numbers(_PREFIX + "device_index")
     found: dict[int, dict[str, Value]] = {}
@@ -125,13 +131,16 @@ def _peaks(
             per_lane = 4 if width == "FP16" else 2
             peaks[column] = per_lane * lanes * core
             sources.append(f"{width} = {per_lane} x {metric} x maximum core clock")
-    if "peak_fp32_flop_per_s" not in peaks and core and units and major is not None and minor is not None:
-        lanes = FP32_LANES.get((int(major), int(minor)))
-        if lanes:
-            peaks["peak_fp32_flop_per_s"] = 2 * lanes * units * core
-            sources.append(
-                "FP32 = 2 x results per cycle and SM (programming guide) x SMs x maximum core clock"
-            )
+    if core and units and major is not None and minor is not None:
+        for column, table_of, width in (
+            ("peak_fp32_flop_per_s", FP32_LANES, "FP32"), ("peak_fp64_flop_per_s", FP64_LANES, "FP64"),
+        ):  # fmt: skip
+            lanes = table_of.get((int(major), int(minor)))
+            if column not in peaks and lanes:
+                peaks[column] = 2 * lanes * units * core
+                sources.append(
+                    f"{width} = 2 x results per cycle and SM (programming guide) x SMs x maximum core clock"
+                )
     ratio = _number(attributes, "single_to_double_precision_perf_ratio")
     if "peak_fp64_flop_per_s" not in peaks and ratio and peaks.get("peak_fp32_flop_per_s"):
         peaks["peak_fp64_flop_per_s"] = peaks["peak_fp32_flop_per_s"] / ratio

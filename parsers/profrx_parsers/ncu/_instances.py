@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 MAX_INSTANCES = 20_000_000
 """Instances decoded per report; the largest real report seen holds 133,000."""
 _PART = 1 << 18
+_REGION = 8 << 20
+"""Bytes of the report that are searched for instances at once."""
 
 
 def table(store: MetricStore, problems: ProblemLog, wanted: Collection[str] | None) -> pa.Table:
@@ -55,48 +57,117 @@ def table(store: MetricStore, problems: ProblemLog, wanted: Collection[str] | No
 
 
 def locate(store: MetricStore, chosen: Iterable[int], problems: ProblemLog) -> tuple[Ints, Ints, Ints]:
-    """Return owner element, start and stop of every instance message of the chosen elements."""
-    starts, stops, counts = array("q"), array("q"), array("q")
-    add_start, add_stop = starts.append, stops.append
+    """Return owner element, start and stop of every instance message of the chosen elements, in file order."""
+    raw = np.frombuffer(store.data, dtype=np.uint8)
     owners = np.asarray(chosen, dtype=np.int64)
-    for base, stop in zip(store.tail[owners].tolist(), store.stop[owners].tolist(), strict=True):
-        before = len(starts)
-        data = bytes(store.data[base:stop])
-        size, pos = len(data), 0
-        try:
-            while pos < size:
-                tag = data[pos]
-                if tag != 0x1A:
-                    if tag != 0x20:
-                        raise WireError(f"tag {tag}", pos)
-                    _, pos = varint(data, pos + 1, size)
-                    continue
-                length = data[pos + 1]
-                pos += 2
-                if length >= 0x80:
-                    length, pos = varint(data, pos - 1, size)
-                if length > size - pos:
-                    raise WireError("an instance does not fit", pos)
-                add_start(base + pos)
-                pos += length
-                add_stop(base + pos)
-        except (WireError, IndexError):
-            problems.add(
-                "data-loss", "ncu-damaged-instances", "the instances of a metric are damaged from some point on",
-                where=f"byte {base + pos}", advice="copy or collect the report again",
-            )  # fmt: skip
-        counts.append(len(starts) - before)
-        if len(starts) > MAX_INSTANCES:
+    owners = owners[np.argsort(store.tail[owners], kind="stable")]
+    tail, stop = store.tail[owners], store.stop[owners]
+    plain = (raw[tail] == 0x20) & (tail + 2 == stop)
+    owners, tail, stop = owners[~plain], tail[~plain], stop[~plain]
+    parts: list[tuple[Ints, Ints, Ints]] = []
+    total = low = 0
+    while low < len(owners):
+        high = max(low + 1, int(np.searchsorted(tail, tail[low] + _REGION)))
+        parts += _located(store, raw, owners[low:high], tail[low:high], stop[low:high], problems)
+        total += sum(len(part[0]) for part in parts[-2:])
+        if total > MAX_INSTANCES:
             problems.add(
                 "data-loss", "ncu-too-many-instances",
                 f"more than {MAX_INSTANCES:,} instances: the rest was left out",
-                where=f"byte {base}", advice="ask for single metrics",
+                where=f"byte {int(tail[low])}", advice="ask for single metrics",
             )  # fmt: skip
             break
-    owner = np.repeat(owners[: len(counts)], np.frombuffer(counts, dtype=np.int64) if counts else 0)
+        low = high
+    if not parts:
+        return owners[:0], owners[:0], owners[:0]
+    owner, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(start, kind="stable")
+    return owner[order], start[order], end[order]
+
+
+def _located(
+    store: MetricStore, raw: NDArray[np.uint8], owners: Ints, tail: Ints, stop: Ints, problems: ProblemLog
+) -> list[tuple[Ints, Ints, Ints]]:
+    """Locate the instances of neighbouring entries: all at once where the guess holds, else one by one."""
+    places, behind, entry = _guess(raw, tail, stop)
+    good = _confirmed(raw, places, behind, entry, tail, stop)
+    keep = good[entry]
+    parts = [(owners[entry[keep]], places[keep] + 2, behind[keep])]
+    for at in np.flatnonzero(~good).tolist():
+        starts, stops = _follow(store.data, int(tail[at]), int(stop[at]), problems)
+        parts.append((np.full(len(starts), owners[at], dtype=np.int64), starts + tail[at], stops + tail[at]))
+    return parts
+
+
+def _guess(raw: NDArray[np.uint8], tail: Ints, stop: Ints) -> tuple[Ints, Ints, Ints]:
+    """Find what looks like instances: start, end and entry of each.
+
+    An instance looks like 0x1A, length, 0x0A. Such bytes also occur inside values, but there nothing leads to
+    them: only places where an entry's instances begin or another instance ends are kept.
+    """
+    low = int(tail[0])
+    region = raw[low : int(stop.max())]
+    places = np.flatnonzero((region[:-2] == 0x1A) & (region[2:] == 0x0A) & (region[1:-1] < 0x80)) + low
+    behind = places + 2 + raw[places + 1]
+    entry = np.searchsorted(tail, places, side="right") - 1
+    inside = (entry >= 0) & (behind <= stop[entry])
+    places, behind, entry = places[inside], behind[inside], entry[inside]
+    reached = places == tail[entry]
+    if len(places):
+        at = np.minimum(np.searchsorted(places, behind), len(places) - 1)
+        reached[at[places[at] == behind]] = True
+    return places[reached], behind[reached], entry[reached]
+
+
+def _confirmed(
+    raw: NDArray[np.uint8], places: Ints, behind: Ints, entry: Ints, tail: Ints, stop: Ints
+) -> NDArray[np.bool_]:
+    """Return which entries are covered by one gapless chain of instances, up to their category field."""
+    good = np.zeros(len(tail), dtype=np.bool_)
+    if not len(places):
+        return good
+    last = np.append(entry[1:] != entry[:-1], True)
+    end = behind[last]
+    category = (end + 2 == stop[entry[last]]) & (raw[np.minimum(end, len(raw) - 1)] == 0x20)
+    good[entry[last]] = (end == stop[entry[last]]) | category
+    previous = np.append(-1, behind[:-1])
+    broken = (places != tail[entry]) & (places != previous)
+    good[entry[broken]] = False
+    starts = np.append(True, last[:-1])
+    good[entry[starts & (places != tail[entry])]] = False
+    return good
+
+
+def _follow(data: memoryview, base: int, stop: int, problems: ProblemLog) -> tuple[Ints, Ints]:
+    """Find the instances of an entry one after the other, up to the first that does not fit."""
+    starts, stops = array("q"), array("q")
+    entry = bytes(data[base:stop])
+    size, pos = len(entry), 0
+    try:
+        while pos < size:
+            tag = entry[pos]
+            if tag != 0x1A:
+                if tag != 0x20:
+                    raise WireError(f"tag {tag}", pos)
+                _, pos = varint(entry, pos + 1, size)
+                continue
+            length = entry[pos + 1]
+            pos += 2
+            if length >= 0x80:
+                length, pos = varint(entry, pos - 1, size)
+            if length > size - pos:
+                raise WireError("an instance does not fit", pos)
+            starts.append(pos)
+            pos += length
+            stops.append(pos)
+    except (WireError, IndexError):
+        problems.add(
+            "data-loss", "ncu-damaged-instances", "the instances of a metric are damaged from some point on",
+            where=f"byte {base + pos}", advice="copy or collect the report again",
+        )  # fmt: skip
     if not len(starts):
-        return owner, np.empty(0, np.int64), np.empty(0, np.int64)
-    return owner, np.frombuffer(starts, dtype=np.int64), np.frombuffer(stops, dtype=np.int64)
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    return np.frombuffer(starts, dtype=np.int64), np.frombuffer(stops, dtype=np.int64)
 
 
 def _part(

@@ -15,7 +15,7 @@ from profrx_parsers.wire import Message, decode_text, signed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from profrx_parsers.ncu._metrics import MetricStore
+    from profrx_parsers.ncu._metrics import MetricStore, MetricValues
     from profrx_parsers.ncu._results import Result
 
 DURATION = ("gpu__time_duration.sum", "gpu__time_duration")
@@ -81,16 +81,14 @@ def table(data: memoryview, results: Sequence[Result], store: MetricStore) -> pa
     return schema.conform("launches", columns, rows)
 
 
-def durations(store: MetricStore) -> pa.Array:
+def durations(store: MetricValues) -> pa.Array:
     """Return the duration of every result in ns; null where it was not collected, NaN where stored so."""
     values, present = store.numbers(DURATION[0])
     old, has_old = store.numbers(DURATION[1])
-    take = ~present & has_old
-    values[take] = old[take]
-    return pa.array(values, mask=~(present | has_old))
+    return pa.array(np.where(present, values, old), mask=~(present | has_old))
 
 
-def device_ids(store: MetricStore) -> pa.Array:
+def device_ids(store: MetricValues) -> pa.Array:
     """Return the device index of every result."""
     found = filled(pa.nulls(store.rows, pa.int32()), store, DEVICE[0])
     return filled(found, store, DEVICE[1])
@@ -112,7 +110,7 @@ def _bounded(kind: pa.DataType, values: list[int | None]) -> pa.Array:
     return pa.array([v if v is not None and v <= _MAX[kind] else None for v in values], kind)
 
 
-def filled(given: pa.Array, store: MetricStore, metric: str) -> pa.Array:
+def filled(given: pa.Array, store: MetricValues, metric: str) -> pa.Array:
     """Fill nulls of a whole-number column from a metric, where that has a value that fits."""
     if not given.null_count:
         return given

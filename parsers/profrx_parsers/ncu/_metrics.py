@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _ENTRY_FIELDS = (4, 13)
 """Field numbers of metric entries in a result: what a swallowed entry looks like from inside another."""
+_DENSE = 1 << 20
+"""Largest matrix of metrics x launches that is filled at once; beyond it, columns are built one by one."""
 NAME_BYTES = 4096
 """Longest metric name kept; real ones reach about 160 bytes."""
 
@@ -62,6 +64,23 @@ def plain_name(name: str) -> str:
     if name.startswith("Triage") and "." in name:
         return name.partition(".")[2]
     return name
+
+
+class MetricValues(Protocol):
+    """What tables of launches and devices need to know of metrics, whatever they were read from."""
+
+    @property
+    def rows(self) -> int:
+        """Number of launches."""
+        ...
+
+    def numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return a metric over all launches: values, and where there is one."""
+        ...
+
+    def texts(self, name: str) -> dict[int, str]:
+        """Return a text metric: launch -> text."""
+        ...
 
 
 @dataclass
@@ -117,6 +136,10 @@ class MetricStore:
 
     def numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return a metric over all results: values, and where there is one."""
+        dense = self._dense
+        if dense is not None and name in self.code_of:
+            code = self.code_of[name]
+            return dense[0][code], dense[1][code]
         chosen = self.elements(name)
         chosen = chosen[self.numeric[chosen]]
         out = np.full(self.rows, np.nan)
@@ -124,6 +147,18 @@ class MetricStore:
         out[self.launch[chosen]] = self.number[chosen]
         present[self.launch[chosen]] = True
         return out, present
+
+    @cached_property
+    def _dense(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | None:
+        """All numbers as a matrix of names x launches; None when that would be large."""
+        if len(self.names) * self.rows > _DENSE:
+            return None
+        values = np.full((len(self.names), self.rows), np.nan)
+        present = np.zeros(values.shape, dtype=np.bool_)
+        chosen = np.flatnonzero(self.numeric)
+        values[self.code[chosen], self.launch[chosen]] = self.number[chosen]
+        present[self.code[chosen], self.launch[chosen]] = True
+        return values, present
 
     def texts(self, name: str) -> dict[int, str]:
         """Return a text metric: launch -> text."""
@@ -159,10 +194,7 @@ class MetricStore:
 
 
 class NumberColumns(Mapping[str, pa.Array]):
-    """Lazy wide columns: metric -> float64 array over launches, built on first use.
-
-    A name without counter domain finds the metric that has one, when no metric has the plain name.
-    """
+    """Lazy wide columns: metric -> array over launches, built on first use."""
 
     def __init__(self, store: MetricStore, text: bool) -> None:
         self._store = store
@@ -171,20 +203,23 @@ class NumberColumns(Mapping[str, pa.Array]):
         is_text = store.kind == g.TEXT
         mine = is_text if text else store.numeric
         codes = np.unique(store.code[mine])
-        self._names = {store.names[code]: store.names[code] for code in codes}
-        for name in list(self._names):
-            self._names.setdefault(plain_name(name), name)
+        self._names = [store.names[code] for code in codes]
+        self._known = frozenset(self._names)
 
     def __getitem__(self, name: str) -> pa.Array:
+        if name not in self._known:
+            raise KeyError(name)
         if name not in self._built:
-            stored = self._names[name]
             if self._text:
-                found = self._store.texts(stored)
+                found = self._store.texts(name)
                 self._built[name] = pa.array([found.get(i) for i in range(self._store.rows)], pa.string())
             else:
-                values, present = self._store.numbers(stored)
+                values, present = self._store.numbers(name)
                 self._built[name] = pa.array(values, mask=~present)
         return self._built[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

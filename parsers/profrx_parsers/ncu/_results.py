@@ -133,59 +133,59 @@ def scan(data: memoryview, items: Iterable[Item], problems: ProblemLog) -> tuple
 def _scan_one(
     data: memoryview, result: Result, entries: MetricEntries, problems: ProblemLog, cut: bool
 ) -> None:
-    base = result.start
-    message = bytes(data[base : result.stop])
-    pos = 0
-    while pos < len(message):
+    pos, stop = result.start, result.stop
+    metric_tag = FIELDS[result.kind]["metrics"] << 3 | BYTES
+    while pos < stop:
         try:
-            _walk(message, pos, base, result, entries, FIELDS[result.kind]["metrics"] << 3 | BYTES)
+            _walk(data, pos, result, entries, metric_tag)
             return
         except (WireError, IndexError) as err:
-            at = err.offset if isinstance(err, WireError) else len(message)
+            at = err.offset if isinstance(err, WireError) else stop
             reason = err.reason if isinstance(err, WireError) else "cut short"
         result.complete = False
         if cut:
             return
-        resumed = _resync(message, at + 1, FIELDS[result.kind]["metrics"] << 3 | BYTES)
-        lost = (resumed if resumed is not None else len(message)) - at
+        resumed = _resync(data, at + 1, stop, metric_tag)
+        lost = (resumed if resumed is not None else stop) - at
         problems.add(
             "data-loss", "ncu-damaged-result",
             f"a {result.kind} result is damaged ({reason}); {lost:,} of its bytes were skipped",
-            where=f"byte {base + at}", advice="copy or collect the report again",
+            where=f"byte {at}", advice="copy or collect the report again",
         )  # fmt: skip
         if resumed is None:
             return
         pos = resumed
 
 
-def _walk(
-    message: bytes, pos: int, base: int, result: Result, entries: MetricEntries, metric_tag: int
-) -> None:
-    """Walk the fields from `pos` on. Raises `WireError` or `IndexError` at the first inconsistency."""
-    stop = len(message)
+def _walk(data: memoryview, pos: int, result: Result, entries: MetricEntries, metric_tag: int) -> None:
+    """Walk the fields from `pos` on. Raises `WireError` or `IndexError` at the first inconsistency.
+
+    Reads the map in place: what is skipped by its length is never loaded from disk.
+    """
+    stop = result.stop
     limits = _LIMITS[result.kind]
     add_start, add_stop = entries.starts.append, entries.stops.append
     parts = result.parts
     while pos < stop:
         here = pos
-        tag = message[pos]
+        tag = data[pos]
         if tag == metric_tag:
-            length = message[pos + 1]
+            length = data[pos + 1]
             if length < 0x80:
                 pos += 2
-            elif message[pos + 2] < 0x80:
-                length = length & 0x7F | message[pos + 2] << 7
+            elif data[pos + 2] < 0x80:
+                length = length & 0x7F | data[pos + 2] << 7
                 pos += 3
             else:
-                length, pos = varint(message, pos + 1, stop)
-            if length > stop - pos or (length and message[pos] != 0x08):
+                length, pos = varint(data, pos + 1, stop)
+            if length > stop - pos or (length and data[pos] != 0x08):
                 raise WireError("a metric entry does not fit", here)
-            add_start(base + pos)
+            add_start(pos)
             pos += length
-            add_stop(base + pos)
+            add_stop(pos)
             continue
         if tag >= 0x80:
-            tag, pos = varint(message, pos, stop)
+            tag, pos = varint(data, pos, stop)
         else:
             pos += 1
         number, wire = tag >> 3, tag & 7
@@ -193,51 +193,48 @@ def _walk(
             raise WireError(f"field number {number}", here)
         value: int | Span
         if wire == VARINT:
-            value, pos = varint(message, pos, stop)
+            value, pos = varint(data, pos, stop)
         elif wire == BYTES:
-            length, pos = varint(message, pos, stop)
+            length, pos = varint(data, pos, stop)
             if length > stop - pos:
                 raise WireError(f"field {number} declares {length:,} bytes, {stop - pos:,} remain", here)
-            if number in limits and _impossible(message, pos, length, limits[number]):
+            if number in limits and _impossible(data, pos, length, limits[number]):
                 raise WireError(f"field {number} holds more than it can", here)
-            value = (base + pos, base + pos + length)
+            value = (pos, pos + length)
             pos += length
         elif wire in (FIXED64, FIXED32):
             width = 8 if wire == FIXED64 else 4
             if width > stop - pos:
                 raise WireError(f"field {number} cut short", here)
-            value = int.from_bytes(message[pos : pos + width], "little")
+            value = int.from_bytes(data[pos : pos + width], "little")
             pos += width
         else:
             raise WireError(f"wire type {wire}", here)
         parts.setdefault(number, []).append(value)
 
 
-def _impossible(message: bytes, pos: int, length: int, limit: int) -> bool:
+def _impossible(data: memoryview, pos: int, length: int, limit: int) -> bool:
     if limit == _NAME:
-        return _CONTROL.search(message, pos, pos + length) is not None
+        return _CONTROL.search(data, pos, pos + length) is not None
     return length > limit or limit == 0
 
 
-def _resync(message: bytes, pos: int, metric_tag: int) -> int | None:
+def _resync(data: memoryview, pos: int, stop: int, metric_tag: int) -> int | None:
     """Find the next offset from which four whole metric entries follow each other; None when there is none."""
-    marker = bytes((metric_tag,))
-    stop = len(message)
-    for _ in range(200_000):
-        pos = message.find(marker, pos)
-        if pos < 0:
-            return None
-        at, whole = pos, 0
+    marker = re.compile(re.escape(bytes((metric_tag,))))
+    for tries, found in enumerate(marker.finditer(data, pos, stop)):
+        at, whole = found.start(), 0
         try:
-            while whole < 4 and at < stop and message[at] == metric_tag:
-                length, body = varint(message, at + 1, stop)
-                inner = Message(message, (body, min(body + length, stop)))
+            while whole < 4 and at < stop and data[at] == metric_tag:
+                length, body = varint(data, at + 1, stop)
+                inner = Message(data, (body, min(body + length, stop)))
                 if length > stop - body or inner.error or inner.numbers - {1, 2, 3, 4} or 1 not in inner:
                     break
                 at, whole = body + length, whole + 1
         except (WireError, IndexError):
             whole = 0
         if whole == 4:
-            return pos
-        pos += 1
+            return found.start()
+        if tries > 200_000:
+            break
     return None

@@ -10,15 +10,13 @@ Source: the format documentation shipped with Nsight Compute 2024.1; observed fr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from profrx_parsers.wire import Message, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from profrx_parsers.ncu._results import Result
 
 MAX_DEPTH = 10
@@ -101,15 +99,39 @@ class SectionOptions(Mapping[str, tuple[SectionMetric, ...]]):
         return len(self._decoded())
 
 
-def identifiers(data: memoryview, results: Sequence[Result], limit: int = 1000) -> list[str]:
-    """Return the sections that the first results hold, in order of first appearance."""
-    seen: dict[str, None] = {}
-    for result in results[:limit]:
-        for start, stop in result.spans("sections"):
-            name = _first_text(data, start, stop)
-            if name:
-                seen[name] = None
-    return list(seen)
+class SectionNames(Sequence[str]):
+    """Identifiers of the sections that results hold, in order of first appearance; looked up on first use."""
+
+    LIMIT = 1000
+    """Results looked at: all results of a capture have the same sections."""
+
+    def __init__(self, data: memoryview, results: Sequence[Result]) -> None:
+        self._data = data
+        self._results = results
+        self._found: list[str] | None = None
+
+    def _names(self) -> list[str]:
+        if self._found is None:
+            seen: dict[str, None] = {}
+            for result in self._results[: self.LIMIT]:
+                for start, stop in result.spans("sections"):
+                    name = _first_text(self._data, start, stop)
+                    if name:
+                        seen[name] = None
+            self._found = list(seen)
+        return self._found
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        return self._names()[at]
+
+    def __len__(self) -> int:
+        return len(self._names())
 
 
 def _first_text(data: memoryview, start: int, stop: int) -> str | None:

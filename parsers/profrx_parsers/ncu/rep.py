@@ -100,7 +100,7 @@ def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> 
         columns.EXTRA: wide,
         "clock_locked": _clocks.lock_states(data, results),
         "section_options": _sections.SectionOptions(data, results),
-        "sections": _sections.identifiers(data, results),
+        "sections": _sections.SectionNames(data, results),
     }
 
 
