@@ -21,11 +21,12 @@ MAX_KERNELS = 500
 
 
 def verdicts(outcomes: Outcomes, report: int) -> list[VerdictOf]:
-    """Return the verdicts on a report's subjects, tables in the pack's order, heaviest subjects first."""
+    """Return the verdicts on a report's subjects: the finest table (most rows) first, heaviest subjects first."""
     base = base_times(outcomes).get(report)
     found: list[VerdictOf] = []
-    for name, held in outcomes.held.items():
-        found.extend(_of_table(outcomes, outcomes.program.pack.verdicts[name], held, report, base))
+    tables = outcomes.program.pack.verdicts
+    for name in sorted(outcomes.held, key=lambda name: -len(tables[name].rows)):
+        found.extend(_of_table(outcomes, tables[name], outcomes.held[name], report, base))
     return found
 
 
