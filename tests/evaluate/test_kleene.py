@@ -7,6 +7,12 @@ import itertools
 import pytest
 from tests.evaluate.support import evaluate, frame_of
 
+from profrx.evaluate.compile import Evaluator
+from profrx.evaluate.metrics import Metrics
+from profrx.language import ast
+from profrx.language.pack import Pack
+from profrx_parsers.errors import RuleError
+
 T, F, U = True, False, None
 WORDS = {T: 1.0, F: 0.0, U: None}
 AND = {(T, T): T, (T, F): F, (T, U): U, (F, T): F, (F, F): F, (F, U): F, (U, T): U, (U, F): F, (U, U): U}
@@ -88,3 +94,21 @@ def test_ties_of_the_least_are_joined_and_unknown_is_left_out() -> None:
         "shared memory and barriers",
         None,
     ]
+
+
+def test_long_chains_are_no_deep_recursion() -> None:
+    chain: ast.Expr = ast.Raw("p")
+    for _ in range(5000):
+        chain = ast.Binary("+", chain, ast.Raw("p"))
+    assert Evaluator(Metrics(Pack(), frame_of({"p": [1.0, None]}))).column(chain).to_pylist() == [
+        5001.0,
+        None,
+    ]
+
+
+def test_too_deep_an_expression_is_an_error_not_a_crash() -> None:
+    expr: ast.Expr = ast.Raw("p")
+    for _ in range(5000):
+        expr = ast.Unary("-", expr)
+    with pytest.raises(RuleError, match="too deeply"):
+        Evaluator(Metrics(Pack(), frame_of({"p": [1.0]}))).column(expr)

@@ -81,8 +81,19 @@ class Evaluator:
         return self.inside.owner.size if self.inside else self.metrics.frame.rows
 
     def column(self, expr: ast.Expr) -> Any:
-        """Return the value of an expression as an array over all rows."""
-        return operators.spread(self.value(expr), self.rows)
+        """Return the value of an expression as an array over all rows.
+
+        Raises `RuleError` for an expression that is nested too deeply.
+        """
+        try:
+            return operators.spread(self.value(expr), self.rows)
+        except RecursionError:
+            raise RuleError(
+                "rule-too-deep",
+                "the expression is nested too deeply to evaluate",
+                where=self.owner.name if self.owner else "",
+                next_step="give inner parts names with `let`",
+            ) from None
 
     def value(self, expr: ast.Expr) -> Value:
         """Return the value of an expression: an array, or a scalar when no column takes part."""
@@ -186,7 +197,16 @@ class Evaluator:
         return operators.negate(self.value(node.operand))
 
     def _binary(self, node: ast.Binary) -> Value:
-        left = self.value(node.left)
+        # a long chain (`a or b or c …`) leans to the left: walk down its spine instead of recursing
+        spine = [node]
+        while isinstance(spine[-1].left, ast.Binary):
+            spine.append(spine[-1].left)
+        value = self.value(spine[-1].left)
+        for step in reversed(spine):
+            value = self._apply(step, value)
+        return value
+
+    def _apply(self, node: ast.Binary, left: Value) -> Value:
         if node.op in ("and", "or"):
             # a side that settles every row makes the other one needless
             if isinstance(left, pa.Scalar) and left.is_valid and left.as_py() == (node.op == "or"):
