@@ -98,17 +98,18 @@ def _long(
         layout, names = layouts[kind]
         stamps = np.concatenate(times[kind])[::step]
         rows = np.frombuffer(b"".join(records[kind]), layout)[::step]
-        for number, name in enumerate(names):
-            count = len(stamps)
-            parts.append(
-                pa.table(
-                    {
-                        "timestamp": stamps,
-                        "typeId": np.full(count, kind),
-                        "metricId": np.full(count, number, np.int32),
-                        "metricName": pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [name]),
-                        "value": rows[f"m{number}"].astype(np.float64),
-                    }
-                )
+        count, width = len(stamps), len(names)
+        values = np.stack([rows[f"m{n}"].astype(np.float64) for n in range(width)], axis=1)
+        metric = np.tile(np.arange(width, dtype=np.int16), count)
+        parts.append(
+            pa.table(
+                {
+                    "timestamp": np.repeat(stamps, width),
+                    "typeId": np.full(count * width, kind),
+                    "metricId": metric,
+                    "metricName": pa.DictionaryArray.from_arrays(pa.array(metric), names),
+                    "value": values.reshape(-1),
+                }
             )
+        )
     return pa.concat_tables(parts).unify_dictionaries() if parts else None

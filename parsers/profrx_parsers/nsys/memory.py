@@ -15,7 +15,6 @@ USAGE_COLUMNS = (
     "start", "globalPid", "deviceId", "address", "bytes", "memKind", "memoryOperationType", "name", "correlationId",
     "localMemoryPoolAddress",
 )  # fmt: skip
-_UNIT = r"\s*\[([^\]]*)\]\s*$"
 
 
 def read_memory_events(raw: RawTables, devices: DeviceMap) -> pa.Table:
@@ -76,17 +75,20 @@ def _hex(frame: Frame) -> pa.Array:
 
 
 def read_samples(raw: RawTables) -> pa.Table:
-    """Read GPU metric samples; a unit in brackets at the end of a metric's name goes to `unit`."""
+    """Read GPU metric samples. `metric` is the vendor's name with its unit in brackets, as one metric comes in several.
+
+    Clocks are stored in Hz although their names say MHz (an H200 at 825 MHz: 825000250), so their unit is Hz.
+    """
     table = raw.table("GPU_METRICS", ("timestamp", "typeId", "metricId", "metricName", "value"))
     frame = Frame(table)
     names = _metric_names(raw, frame)
     texts = names.dictionary.cast(pa.string())
     units = pc.struct_field(pc.extract_regex(texts, r"\[(?P<unit>[^\]]*)\]\s*$"), "unit")
-    plain = pc.replace_substring_regex(texts, _UNIT, "")
+    units = pc.replace_substring_regex(units, "^MHz$", "Hz")
     columns = {
-        "device_id": _device(raw, frame),
+        "device_id": _device(frame),
         "time_ns": ints(frame.ints("timestamp"), frame.known("timestamp")),
-        "metric": pa.DictionaryArray.from_arrays(names.indices, plain),
+        "metric": names,
         "value": frame.array("value").cast(pa.float64()),
         "unit": pa.DictionaryArray.from_arrays(names.indices, units),
     }
@@ -97,25 +99,27 @@ def _metric_names(raw: RawTables, frame: Frame) -> pa.DictionaryArray:
     if frame.has("metricName"):
         held = frame.array("metricName")
         encoded = held if pa.types.is_dictionary(held.type) else held.dictionary_encode()
-        return (
-            encoded.unify_dictionaries().combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-        )
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.unify_dictionaries().combine_chunks()
+        return encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
     info = Frame(raw.table("TARGET_INFO_GPU_METRICS", ("typeId", "metricId", "metricName")))
-    known = {
-        (t, m): n
-        for t, m, n in zip(
-            info.ints("typeId").tolist(),
-            info.ints("metricId").tolist(),
-            info.array("metricName").to_pylist(),
-            strict=True,
-        )
-    }
-    keys = frame.ints("typeId") << 20 | frame.ints("metricId")
-    distinct, codes = np.unique(keys, return_inverse=True)
-    texts = [known.get((k >> 20, k & 0xFFFFF)) or f"metric {k & 0xFFFFF}" for k in distinct.tolist()]
-    return encode(texts, codes.reshape(-1).astype(np.int64))
+    columns = (
+        info.ints("typeId").tolist(),
+        info.ints("metricId").tolist(),
+        info.array("metricName").to_pylist(),
+    )
+    known = {(kind, metric): name for kind, metric, name in zip(*columns, strict=True)}
+    kinds, numbers = frame.ints("typeId"), frame.ints("metricId")
+    codes = np.full(frame.rows, -1, np.int64)
+    texts: list[str] = []
+    for kind in np.unique(kinds).tolist():
+        mine = kinds == kind
+        for metric in np.unique(numbers[mine]).tolist():
+            codes[mine & (numbers == metric)] = len(texts)
+            texts.append(known.get((kind, metric)) or f"metric {metric}")
+    return encode(texts, codes)
 
 
-def _device(raw: RawTables, frame: Frame) -> pa.Array:
+def _device(frame: Frame) -> pa.Array:
     """The low byte of a type id numbers the GPU among those sampled."""
     return ints(frame.ints("typeId") & 0xFF, frame.known("typeId"))
