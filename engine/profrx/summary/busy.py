@@ -28,7 +28,7 @@ def busy(report: Report) -> dict[str, Any] | Literal["unknown"]:
 
 def is_timeline(report: Report) -> bool:
     """Whether the report records when kernels ran, in the application's own time."""
-    if (report.info.tool or "") in PROFILED_ALONE:
+    if (report.info.tool or "") in PROFILED_ALONE or report.info.options.get("kernels_serialised"):
         return False
     launches = report.table("launches")
     return len(launches) > 0 and launches.column("start_ns").null_count < len(launches)

@@ -20,6 +20,10 @@ NONE = np.iinfo(np.int64).min
 """Stands for a missing time or id in integer columns."""
 
 
+SERIALISED = "kernels_serialised"
+"""Option of a report whose tool ran kernels one by one to count: its times are no timeline of the application."""
+
+
 @dataclass(frozen=True)
 class Names:
     """A text column: codes into `texts`, -1 where null."""
@@ -148,7 +152,10 @@ def read_timeline(report: Report) -> Timeline:
     """Take what the metrics need out of a report; operations without times are left out."""
     calls_table = report.compact("api_calls")
     calls = _calls(calls_table)
-    work = _join([_launches(report.compact("launches")), _copies(report.compact("copies"), calls_table)])
+    launches = report.compact("launches")
+    if report.info.options.get(SERIALISED):
+        launches = launches.slice(0, 0)
+    work = _join([_launches(launches), _copies(report.compact("copies"), calls_table)])
     end = max((int(part.max()) for part in (work.end, calls.end) if len(part)), default=0)
     ranges = _ranges(report.compact("ranges"), report.compact("ops"), end)
     session = report.extras.get("session_ns")

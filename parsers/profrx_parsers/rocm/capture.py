@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
+
+import pyarrow.compute as pc
 
 from profrx_parsers.rocm import agents, pcsampling, roofline, sysinfo, tables
 from profrx_parsers.rocm.build import Parts
@@ -71,7 +74,11 @@ def add_tables(parts: Parts, found: Sequence[Table]) -> None:
 
 
 def join_runs(parts: Parts, traces: list[Dispatches], counted: list[Dispatches]) -> list[Dispatches]:
-    """Join counter files that are passes of one program, then put them onto the trace of the same run."""
+    """Join counter files that are passes of one program, then put them onto the trace of the same run.
+
+    Counting runs kernels one by one: without a trace the times are no timeline (option `kernels_serialised`),
+    beside the trace of another run they have a duration but no place in it.
+    """
     runs: list[Dispatches] = []
     for one in counted:
         home = next((r for r in runs if same_dispatches(r, one)), None)
@@ -84,11 +91,52 @@ def join_runs(parts: Parts, traces: list[Dispatches], counted: list[Dispatches])
         parts.log.add(
             "info",
             "rocm-separate-runs",
-            "counters and trace come from different runs: their dispatches are listed separately",
+            "counters and trace come from different runs: their dispatches are listed separately, without start and end",
             where=alone[0].where,
             count=len(alone),
         )
-    return [*traces, *alone]
+        for run in alone:
+            _forget_times(run)
+    elif alone:
+        parts.info.options["kernels_serialised"] = True
+    return [*one_window(parts, traces), *alone]
+
+
+def _forget_times(run: Dispatches) -> None:
+    for fact in ("start", "end"):
+        run.facts.pop(fact, None)
+
+
+def one_window(parts: Parts, traces: list[Dispatches]) -> list[Dispatches]:
+    """Keep the times of one run only when traces of a folder were made far apart: they are no common timeline.
+
+    Far apart: the gap between two traces is longer than ten times what both cover.
+    """
+    spans = []
+    for trace in traces:
+        start, end = trace.facts.get("start"), trace.facts.get("end")
+        if start is None or end is None or pc.count(start).as_py() == 0 or pc.count(end).as_py() == 0:
+            continue
+        spans.append((pc.min(start).as_py(), pc.max(end).as_py(), trace))
+    spans.sort(key=lambda s: s[0])
+    apart = any(
+        second[0] - first[1] > 10 * ((first[1] - first[0]) + (second[1] - second[0]))
+        for first, second in itertools.pairwise(spans)
+    )
+    if apart:
+        kept = max((s[2] for s in spans), key=lambda trace: trace.rows)
+        parts.log.add(
+            "warning",
+            "rocm-runs-apart",
+            "the traces of this folder were made far apart: start and end are kept for the largest one only",
+            where=kept.where,
+            count=len(spans) - 1,
+            advice="they are several captures: give one file at a time",
+        )
+        for _, _, trace in spans:
+            if trace is not kept:
+                _forget_times(trace)
+    return traces
 
 
 def device_lookup(parts: Parts) -> Callable[[str], int | None]:

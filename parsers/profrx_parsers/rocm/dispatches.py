@@ -106,7 +106,7 @@ def pivot(rows: Dispatches, log: ProblemLog, wanted: frozenset[str] | None = Non
     """Turn one row per (dispatch, counter) into one row per dispatch; equal keys are one dispatch.
 
     A dispatch that appears with several time spans was collected in several runs of the program: its duration is
-    the mean over the runs, as in the wide files of the same tool, and the spread is logged.
+    the mean over the runs, as in the wide files of the same tool, it has no one start, and the spread is logged.
     """
     group, first = group_rows(rows, ("guid", "pid", "agent", "dispatch", "kernel"))
     count = len(first)
@@ -164,9 +164,7 @@ def average_passes(pivoted: Dispatches, rows: Dispatches, group: np.ndarray, log
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total / runs
     pivoted.facts["duration"] = pa.array(mean, mask=runs == 0)
-    pivoted.facts["end"] = pc.add(
-        pivoted.facts["start"], pc.cast(pc.round(pivoted.facts["duration"]), pa.int64(), safe=False)
-    )
+    pivoted.facts.pop("start"), pivoted.facts.pop("end", None)
     low, high = np.full(pivoted.rows, np.inf), np.zeros(pivoted.rows)
     np.minimum.at(low, owner[good], times[good])
     np.maximum.at(high, owner[good], times[good])

@@ -52,6 +52,14 @@ def add_times(rows: Dispatches, log: ProblemLog) -> None:
         )
     derive_duration(rows, log, fractions)
     _check_epochs(rows, log)
+    if "start" in fractions and fractions["start"].any():
+        log.add(
+            "info",
+            "rocm-averaged-times",
+            "start and end are means over several runs of the program: only durations are kept",
+            where=rows.where,
+        )
+        rows.facts.pop("start"), rows.facts.pop("end", None)
 
 
 def derive_duration(

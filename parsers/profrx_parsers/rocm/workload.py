@@ -65,7 +65,7 @@ def read(source: Source, wanted: Wanted) -> Report:
     head = members.head_text(source.path / "log.txt", members.MAX_LOG_BYTES)
     if version := _VERSION.search(head):
         info.tool_version = version[2]
-    info.base_time = "profiled kernel time"
+    info.options["kernels_serialised"] = True
     parts = build.Parts(info, log, wanted, [rows], [agent] if agent != Agent() else [])
     summaries = [t.file for t in found if t.kind in ("stats", "kernel-top")]
     if summaries:
