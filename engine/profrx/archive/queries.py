@@ -41,7 +41,9 @@ QUERIES: dict[str, Named] = {
         "the kernels that cost most over all reports, with their commonest verdict and worst finding",
         """
         SELECT k.kernel_short, k.kernel_id, k.device, count(DISTINCT k.report_id) AS reports, sum(k.launches) AS launches,
-               sum(k.duration_ns) AS duration_ns, max(k.verdict) AS verdict,
+               sum(k.duration_ns) AS duration_ns,
+               (SELECT verdict FROM kernels v WHERE v.kernel_id = k.kernel_id AND v.device IS k.device AND verdict <> 'unknown'
+                GROUP BY verdict ORDER BY sum(duration_ns) DESC, verdict LIMIT 1) AS verdict,
                (SELECT f.title FROM findings f JOIN kernels i ON i.report_id = f.report_id AND i.kernel = f.kernel
                 WHERE i.kernel_id = k.kernel_id ORDER BY f.saved_ns DESC LIMIT 1) AS worst_finding
         FROM kernels k GROUP BY k.kernel_id, k.device ORDER BY duration_ns DESC, k.kernel_id LIMIT 200
@@ -50,7 +52,7 @@ QUERIES: dict[str, Named] = {
     "unknown": Named(
         "rules that could not be judged, by how many reports, and what to collect",
         """
-        SELECT rule, title, count(DISTINCT report_id) AS reports, sum(subjects) AS subjects, max(collect) AS collect
+        SELECT rule, title, count(DISTINCT report_id) AS reports, sum(subjects) AS subjects, max(nullif(collect, '[]')) AS collect
         FROM unknowns GROUP BY rule ORDER BY reports DESC, rule
         """,
     ),
