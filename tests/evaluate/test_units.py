@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.evaluate.support import evaluate, frame_of, pack_of
 
 from profrx.evaluate.compile import Evaluator
 from profrx.evaluate.metrics import Metrics
@@ -12,7 +13,6 @@ from profrx.evaluate.quantity import scale_from
 from profrx.language import ast
 from profrx.language.pack import Pack
 from profrx.language.units import UNITS, convert, unit
-from tests.evaluate.support import evaluate, frame_of, pack_of
 
 VALUES = st.floats(0.001, 1e6).map(lambda v: round(v, 6))
 NAMES = st.sampled_from(sorted(UNITS))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -125,8 +126,21 @@ class Frame:
         return int(self.subjects.num_rows)
 
     def raw(self, name: str) -> pa.Array | None:
-        """Return a vendor metric's column; see `Supply`."""
-        return self.supply.raw(name)
+        """Return a vendor metric's column, or where it is absent what the report's own sections use instead."""
+        column = self.supply.raw(name)
+        if column is not None and column.null_count == 0:
+            return column
+        for other in self.supply.alternatives(name, self._one_arch):
+            more = self.supply.raw(other)
+            if more is not None and (column is None or column.type == more.type):
+                column = more if column is None else pc.coalesce(column, more)
+        return column
+
+    @cached_property
+    def _one_arch(self) -> float | None:
+        """The architecture of all rows, None when they differ."""
+        arch = pc.unique(self.subjects.column("arch")).to_pylist()
+        return arch[0] if len(arch) == 1 else None
 
     def source(self, kind: str, column: str) -> pa.Array | None:
         """Return a column of a normalised table; see `Supply`."""

@@ -231,33 +231,18 @@ class Metrics:
             column = self.frame.source(source.tool, name)
             unit = _suffix_unit(name)
         else:
-            column, unit = self._raw(name)
+            column, unit = self.frame.raw(name), self.frame.supply.unit(name)
         if column is None or not pa.types.is_floating(column.type):
             return column
         return rescale(column, scale_of(source.unit) if source.unit else scale_from(unit, metric.unit))
 
-    def _raw(self, name: str) -> tuple[Value | None, str | None]:
-        """A vendor metric, or where it is absent what the report's own sections use in its place."""
-        column = self.frame.raw(name)
-        if column is not None and column.null_count == 0:
-            return column, self.frame.supply.unit(name)
-        for other in self.frame.supply.alternatives(name, self._one_arch()):
-            more = self.frame.raw(other)
-            if more is not None:
-                column = more if column is None else operators.default(column, more)
-        return column, self.frame.supply.unit(name)
-
     def stored(self, tool: str, name: str) -> Any | None:
         """Return a source's column as the report stores it: no unit conversion, NaN kept."""
-        return self.frame.source(tool, name) if tool in COMMON_SOURCES else self._raw(name)[0]
-
-    def _one_arch(self) -> float | None:
-        arch = pc.unique(self.frame.column("arch")).to_pylist()
-        return arch[0] if len(arch) == 1 else None
+        return self.frame.source(tool, name) if tool in COMMON_SOURCES else self.frame.raw(name)
 
     def raw(self, name: str, unit: str = "") -> Value:
         """Return a vendor metric as a rule reads it: ``raw "name" unit``, in base units."""
-        column, stored = self._raw(name)
+        column, stored = self.frame.raw(name), self.frame.supply.unit(name)
         if column is None:
             return UNKNOWN
         if pa.types.is_dictionary(column.type):
