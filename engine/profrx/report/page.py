@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from profrx.report import numbers
+from profrx.report.textplot import significant
 from profrx.report.verdicts import UNKNOWN, leading
 from profrx.report.views import Advice, Fix, Gap, advice, gaps
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 TOP = 10
 """Findings in the ranked table unless ``--top`` says otherwise."""
 KERNELS = 10
+NUMBERS = 5
+"""Kernels with speed-of-light, stall and roofline numbers."""
 COMMANDS = 3
 LEAST_SHARE = 0.005
 """Findings about less of the base time than this are counted, not listed, unless ``--top`` asks for them."""
@@ -105,7 +108,7 @@ def pages(findings: Findings, top: int | None = None) -> list[Page]:
 def page(report: ReportFindings, *, top: int | None = None, footer: str = "") -> Page:
     """Assemble the page of one report."""
     limit = top or TOP
-    report = _distinct(report)
+    report = _heaviest(_distinct(report))
     kernels = _kernels(report)
     several = len(report.kernels) > 1
     listed = [advice(one) for one in report.findings]
@@ -143,6 +146,18 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         several=several,
         footer=footer,
     )
+
+
+def _heaviest(report: ReportFindings) -> ReportFindings:
+    """Keep the numbers of the heaviest kernels only: a page is short, JSON holds the rest."""
+    kept = {row.kernel for row in report.kernels[:NUMBERS]}
+    parts = report.summary
+    few = {
+        "sol": [one for one in parts.sol if one.kernel in kept],
+        "stalls": [one for one in parts.stalls if one.kernel in kept],
+        "roofline": [one for one in parts.roofline if one.kernel in kept],
+    }
+    return report.model_copy(update={"summary": parts.model_copy(update=few)})
 
 
 def _worth(finding: Finding) -> bool:
@@ -315,8 +330,7 @@ def _roofline(report: ReportFindings) -> Grid | None:
             numbers.quantity(p.intensity, "FLOP/B"),
             numbers.quantity(p.ridge, "FLOP/B"),
         )
-        for p in report.summary.roofline
-        if p.flop_per_s
+        for p in significant(report.summary.roofline)
     ]
     if not rows:
         return None

@@ -19,16 +19,17 @@ LEAST = 0.01
 MARKS = "ABCDEFGHIJ"
 
 
-def usable(points: Sequence[RooflinePoint]) -> list[RooflinePoint]:
-    """Return the points worth drawing: positive intensity, and no mere trace beside the kernel's main precision."""
+def significant(points: Sequence[RooflinePoint]) -> list[RooflinePoint]:
+    """Return the points worth showing: those that are no mere trace beside the kernel's main precision."""
     most: dict[str, float] = {}
     for p in points:
         most[p.kernel] = max(most.get(p.kernel, 0.0), p.flop_per_s or 0.0)
-    return [
-        p
-        for p in points
-        if p.intensity and p.intensity > 0 and p.flop_per_s and p.flop_per_s >= LEAST * most[p.kernel]
-    ]
+    return [p for p in points if p.flop_per_s and p.flop_per_s >= LEAST * most[p.kernel]]
+
+
+def usable(points: Sequence[RooflinePoint]) -> list[RooflinePoint]:
+    """Return the points that can be drawn: significant, and with traffic to put them over."""
+    return [p for p in significant(points) if p.intensity and p.intensity > 0]
 
 
 def ceilings(points: Sequence[RooflinePoint]) -> tuple[dict[str, float], dict[str, float]]:
