@@ -51,6 +51,7 @@ STATEMENTS = {
 REPEATED = {
     "param",
     "let",
+    "require",
     "fix",
     "except",
     "evidence",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from profrx.language.diagnostics import Diagnostic, Lines
 
@@ -90,5 +91,5 @@ def split(lines: Lines) -> tuple[list[Chunk], list[Diagnostic]]:
         override = at if kind == "word" and match[0] in ("override", "extend") else -1
     if first >= 0 and (not starts or first < starts[0]):
         starts.insert(0, first)
-    chunks = [Chunk(a, b) for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+    chunks = [Chunk(a, b) for a, b in pairwise([*starts, len(text)])]
     return chunks, problems

@@ -107,25 +107,26 @@ def lark_parser(**options: Any) -> Any:
 
 
 def generate() -> dict[str, Any]:
-    """Compute the content of `grammar.json`.
+    """Compute the content of `grammar.json`; states are numbered from the start symbols on, so it is always the same.
 
     Raises:
         ValueError: some place of the grammar accepts two kinds of words, which no lexer could tell apart.
     """
     parser = lark_parser()
     table = parser.parser.parser._parse_table
-    rules = list(dict.fromkeys(parser.rules))
+    rules = sorted(set(parser.rules), key=lambda rule: (rule.origin.name, rule.order, str(rule.expansion)))
     numbers = {rule: number for number, rule in enumerate(rules)}
-    actions: list[dict[str, int]] = [{} for _ in table.states]
-    gotos: list[dict[str, int]] = [{} for _ in table.states]
-    for state, row in table.states.items():
-        for symbol, (action, argument) in sorted(row.items()):
+    states = _reached(table)
+    actions: list[dict[str, int]] = [{} for _ in states]
+    gotos: list[dict[str, int]] = [{} for _ in states]
+    for old, state in states.items():
+        for symbol, (action, argument) in sorted(table.states[old].items()):
             if action.name == "Reduce":
                 actions[state][symbol] = ~numbers[argument]
             elif symbol == symbol.upper():
-                actions[state][symbol] = argument
+                actions[state][symbol] = states[argument]
             else:
-                gotos[state][symbol] = argument
+                gotos[state][symbol] = states[argument]
         if sum(word in actions[state] for word in WORD_TERMINALS) > 1:
             raise ValueError(f"state {state} accepts two kinds of words: {sorted(actions[state])}")
     literals = {t.pattern.value: t.name for t in parser.terminals if t.pattern.type == "str"}
@@ -133,12 +134,26 @@ def generate() -> dict[str, Any]:
         "actions": actions,
         "gotos": gotos,
         "productions": [_production(rule) for rule in rules],
-        "starts": dict(table.start_states),
-        "ends": dict(table.end_states),
+        "starts": {symbol: states[state] for symbol, state in sorted(table.start_states.items())},
+        "ends": {symbol: states[state] for symbol, state in sorted(table.end_states.items())},
         "keywords": {text: name for text, name in sorted(literals.items()) if text[0].isalpha()},
         "operators": {text: name for text, name in sorted(literals.items()) if not text[0].isalpha()}
         | dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), "COMPARE"),
     }
+
+
+def _reached(table: Any) -> dict[int, int]:
+    """lark's state numbers -> ours, in the order in which the states are reached."""
+    states: dict[int, int] = {}
+    pending = [table.start_states[symbol] for symbol in sorted(table.start_states)]
+    while pending:
+        old = pending.pop(0)
+        if old in states:
+            continue
+        states[old] = len(states)
+        row = sorted(table.states[old].items())
+        pending += [argument for _, (action, argument) in row if action.name == "Shift"]
+    return states
 
 
 def _production(rule: Any) -> list[Any]:
