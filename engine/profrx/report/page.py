@@ -8,37 +8,20 @@ verdict, speed of light, top stalls, roofline position, top fix), then the ranke
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from profrx.report import numbers
-from profrx.report.textplot import significant
+from profrx.report import focus, grids, numbers
 from profrx.report.verdicts import UNKNOWN, leading
 from profrx.report.views import Advice, Fix, Gap, advice, gaps
 
 if TYPE_CHECKING:
-    from profrx.report.model import Finding, Findings, Problem, ReportFindings, RooflinePoint, VendorFinding
+    from profrx.report.model import Findings, Problem, ReportFindings, RooflinePoint, VendorFinding
 
 TOP = 10
 """Findings in the ranked table unless ``--top`` says otherwise."""
 KERNELS = 10
-NUMBERS = 5
-"""Kernels with speed-of-light, stall and roofline numbers."""
-COMMANDS = 3
-LEAST_SHARE = 0.005
-"""Findings about less of the base time than this are counted, not listed, unless ``--top`` asks for them."""
-LEAST_IDLE = 0.005
 DIGEST = "digest"
 """Key of `Findings.pack` that holds the digest of all rule files."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A small table: header and rows of plain text; `code` names the columns that hold kernel names."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    code: frozenset[int] = frozenset()
-    right: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -67,18 +50,18 @@ class Page:
     base_time: str
     kernels: tuple[Kernel, ...]
     more_kernels: int
-    idle: Grid | None
+    idle: grids.Grid | None
     """Why the GPU idled, of a timeline."""
     commands: tuple[tuple[str, str], ...]
     """(what, command) to profile next, of a timeline."""
     path: tuple[tuple[str, str], ...]
     """(question, answer) for the heaviest kernel."""
     path_kernel: str
-    sol: Grid | None
-    stalls: Grid | None
+    sol: grids.Grid | None
+    stalls: grids.Grid | None
     stall_notes: tuple[tuple[str, str], ...]
     roofline: tuple[RooflinePoint, ...]
-    roofline_rows: Grid | None
+    roofline_rows: grids.Grid | None
     top: Fix | None
     findings: tuple[Advice, ...]
     more_findings: int
@@ -108,11 +91,11 @@ def pages(findings: Findings, top: int | None = None) -> list[Page]:
 def page(report: ReportFindings, *, top: int | None = None, footer: str = "") -> Page:
     """Assemble the page of one report."""
     limit = top or TOP
-    report = _heaviest(_distinct(report))
+    report = focus.heaviest(focus.distinct(report))
     kernels = _kernels(report)
     several = len(report.kernels) > 1
     listed = [advice(one) for one in report.findings]
-    worth = [a for a, one in zip(listed, report.findings, strict=True) if top or _worth(one)]
+    worth = [a for a, one in zip(listed, report.findings, strict=True) if top or focus.worth(one)]
     best = next((a for a in listed if a.fixes and a.ranked), next((a for a in listed if a.fixes), None))
     heaviest = report.kernels[0].kernel if report.kernels else None
     steps = [(s.question, s.answer) for s in report.summary.path if s.kernel == heaviest]
@@ -125,15 +108,15 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         base_time=_base_time(report),
         kernels=kernels[:KERNELS],
         more_kernels=max(len(kernels) - KERNELS, 0),
-        idle=_idle(report),
-        commands=_commands(report),
+        idle=grids.idle(report),
+        commands=grids.commands(report),
         path=tuple(steps),
         path_kernel=report.kernels[0].short if report.kernels else "",
-        sol=_narrow(_sol(report), several),
-        stalls=_narrow(_stalls(report), several),
-        stall_notes=_stall_notes(report),
+        sol=grids.narrow(grids.sol(report), several),
+        stalls=grids.narrow(grids.stalls(report), several),
+        stall_notes=grids.stall_notes(report),
         roofline=tuple(report.summary.roofline),
-        roofline_rows=_narrow(_roofline(report), several),
+        roofline_rows=grids.narrow(grids.roofline_rows(report), several),
         top=best.as_fix() if best else None,
         findings=tuple(worth[:limit]),
         more_findings=len(listed) - len(worth[:limit]),
@@ -146,48 +129,6 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         several=several,
         footer=footer,
     )
-
-
-def _heaviest(report: ReportFindings) -> ReportFindings:
-    """Keep the numbers of the heaviest kernels only: a page is short, JSON holds the rest."""
-    kept = {row.kernel for row in report.kernels[:NUMBERS]}
-    parts = report.summary
-    few = {
-        "sol": [one for one in parts.sol if one.kernel in kept],
-        "stalls": [one for one in parts.stalls if one.kernel in kept],
-        "roofline": [one for one in parts.roofline if one.kernel in kept],
-    }
-    return report.model_copy(update={"summary": parts.model_copy(update=few)})
-
-
-def _worth(finding: Finding) -> bool:
-    """Whether a finding is worth a line of the page: not when even its best case saves next to nothing in all."""
-    if finding.time_share is None or finding.saving is None:
-        return finding.time_share is None or finding.time_share >= LEAST_SHARE
-    return finding.saving.high * finding.time_share >= LEAST_SHARE
-
-
-def _distinct(report: ReportFindings) -> ReportFindings:
-    """Number kernels that share a short name (templates of one function), so that a row says which it means."""
-    by_short: dict[str, list[str]] = {}
-    for row in report.kernels:
-        by_short.setdefault(row.short, []).append(row.kernel)
-    labels = {
-        kernel: f"{short} [{number}]"
-        for short, kernels in by_short.items()
-        if len(kernels) > 1
-        for number, kernel in enumerate(kernels, 1)
-    }
-    if not labels:
-        return report
-    copy = report.model_copy(deep=True)
-    parts = copy.summary
-    named: list[Any] = [*copy.kernels, *copy.verdicts, *copy.vendor]
-    for one in [*named, *parts.sol, *parts.stalls, *parts.roofline, *parts.path]:
-        one.short = labels.get(one.kernel, one.short)
-    for finding in copy.findings:
-        finding.subject.short = labels.get(finding.subject.kernel or "", finding.subject.short or "") or None
-    return copy
 
 
 def _title(report: ReportFindings) -> str:
@@ -243,99 +184,6 @@ def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
         )
         for row in report.kernels
     )
-
-
-def _idle(report: ReportFindings) -> Grid | None:
-    """Reasons of idle time as shares of the window; those under half a percent are left out."""
-    busy = report.summary.busy
-    listed = busy.get("idle") if isinstance(busy, dict) else None
-    rows = [
-        (str(one.get("reason", "")), numbers.share(one.get("share")), str(one.get("meaning", "")))
-        for one in listed or ()
-        if (one.get("share") or 0) >= LEAST_IDLE
-    ]
-    return (
-        Grid(("Idle because of", "Of the window", "Meaning"), tuple(rows), right=frozenset({1}))
-        if rows
-        else None
-    )
-
-
-def _commands(report: ReportFindings) -> tuple[tuple[str, str], ...]:
-    busy = report.summary.busy
-    listed = busy.get("kernels") if isinstance(busy, dict) else None
-    return tuple(
-        (
-            f"{one.get('short', '')} ({numbers.share(one.get('window_share'))} of the window)",
-            str(one["command"]),
-        )
-        for one in (listed or ())[:COMMANDS]
-        if one.get("command")
-    )
-
-
-def _narrow(grid: Grid | None, several: bool) -> Grid | None:
-    """Leave out the kernel column where there is only one kernel."""
-    if grid is None or several:
-        return grid
-    right = frozenset(i - 1 for i in grid.right)
-    return Grid(grid.header[1:], tuple(row[1:] for row in grid.rows), right=right)
-
-
-def _sol(report: ReportFindings) -> Grid | None:
-    """One row per kernel, one column per number."""
-    labels = list(dict.fromkeys(n.label for n in report.summary.sol))
-    if not labels:
-        return None
-    values: dict[tuple[str, int | None], dict[str, str]] = {}
-    shorts: dict[tuple[str, int | None], str] = {}
-    for one in report.summary.sol:
-        key = (one.kernel, one.launch_id)
-        values.setdefault(key, {})[one.label] = numbers.quantity(one.value, one.unit)
-        shorts[key] = one.short
-    rows = tuple(
-        (shorts[k], *(cells.get(label, numbers.NOTHING) for label in labels)) for k, cells in values.items()
-    )
-    return Grid(("Kernel", *labels), rows, code=frozenset({0}), right=frozenset(range(1, len(labels) + 1)))
-
-
-def _stalls(report: ReportFindings) -> Grid | None:
-    by_kernel: dict[str, list[str]] = {}
-    shorts: dict[str, str] = {}
-    for one in report.summary.stalls:
-        cycles = "" if one.cycles is None else f", {numbers.digits(one.cycles)} cycles"
-        by_kernel.setdefault(one.kernel, []).append(f"{one.reason} {numbers.share(one.share)}{cycles}")
-        shorts[one.kernel] = one.short
-    if not by_kernel:
-        return None
-    rows = tuple((shorts[k], *(cells + [numbers.NOTHING] * 3)[:3]) for k, cells in by_kernel.items())
-    return Grid(("Kernel", "1st", "2nd", "3rd"), rows, code=frozenset({0}))
-
-
-def _stall_notes(report: ReportFindings) -> tuple[tuple[str, str], ...]:
-    """What the reasons of the heaviest kernel mean."""
-    stalls = report.summary.stalls
-    return tuple((s.reason, s.meaning) for s in stalls if s.kernel == stalls[0].kernel and s.meaning)
-
-
-def _roofline(report: ReportFindings) -> Grid | None:
-    rows = [
-        (
-            p.short,
-            p.precision.upper() if p.precision.startswith("fp") else p.precision,
-            numbers.quantity(p.flop_per_s, "FLOP/s"),
-            numbers.share(p.compute_share),
-            numbers.quantity(p.bytes_per_s, "B/s"),
-            numbers.share(p.memory_share),
-            numbers.quantity(p.intensity, "FLOP/B"),
-            numbers.quantity(p.ridge, "FLOP/B"),
-        )
-        for p in significant(report.summary.roofline)
-    ]
-    if not rows:
-        return None
-    header = ("Kernel", "Roof", "Achieved", "of roof", "DRAM", "of roof", "Intensity", "Ridge")
-    return Grid(header, tuple(rows), code=frozenset({0}), right=frozenset(range(2, 8)))
 
 
 def _nothing(report: ReportFindings) -> str:

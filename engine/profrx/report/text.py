@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from profrx.report.grids import Grid
     from profrx.report.model import Findings
-    from profrx.report.page import Grid, Page
+    from profrx.report.page import Page
 
 WIDTH = 110
 """Columns when the output is no terminal."""
