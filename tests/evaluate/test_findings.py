@@ -117,6 +117,22 @@ def test_a_suppressed_symptom_becomes_evidence_of_its_cause() -> None:
     assert "the loads wait for it" in cause.because
 
 
+def test_a_symptom_of_a_symptom_belongs_to_the_last_cause() -> None:
+    text = rule("a", "sm > 1 %", 'suppresses b because "1"') + rule(
+        "b", "sm > 1 %", 'suppresses c because "2"'
+    )
+    (one,) = found(text + rule("c", "sm > 1 %"), {"sm": [50.0]})
+    assert (one.rule, sorted(one.explains)) == ("a", ["b", "c"])
+
+
+def test_a_circle_of_suppressions_leaves_one_standing() -> None:
+    text = "".join(
+        rule(name, "sm > 1 %", f'suppresses {other} because "x"') for name, other in ("ab", "bc", "ca")
+    )
+    (one,) = found(text, {"sm": [50.0]})
+    assert (one.rule, sorted(one.explains)) == ("a", ["b", "c"])
+
+
 def test_evidence_has_value_threshold_margin_source_and_params() -> None:
     text = rule(
         "r",

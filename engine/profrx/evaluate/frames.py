@@ -163,7 +163,7 @@ def _grouped(
     launch = frames.scopes["launch"]
     position = launch.subjects.column("report")[0].as_py()
     if timeline is not None and scope != "kernel":
-        names = pa.array(_timeline_ids(scope, launches), pa.string())
+        names = _timeline_ids(scope, launches)
         owner = _whole(pc.index_in(names, timeline.column("subject_id").combine_chunks()))
         frames.scopes[scope] = _timeline_frame(scope, frames.tool, timeline, report, position)
         return owner.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -192,25 +192,23 @@ def _grouped(
     return owner
 
 
-def _timeline_ids(scope: str, launches: pa.Table) -> list[str | None]:
+def _timeline_ids(scope: str, launches: pa.Table) -> pa.Array:
     """The timeline's `subject_id` of each launch: ``0``, ``device 0/process 7/stream 2``, ``rank 1``."""
     if scope == "device":
-        return [None if d is None else str(d) for d in launches.column("device_id").to_pylist()]
+        return _whole(launches.column("device_id")).cast(pa.string())
     if scope == "rank":
         ranked = launches.column("rank").null_count == 0
         word = "rank" if ranked else "process"
-        keys = launches.column("rank" if ranked else "process_id").to_pylist()
-        return [word if key is None else f"{word} {key}" for key in keys]
+        keys = _whole(launches.column("rank" if ranked else "process_id")).cast(pa.string())
+        return pc.coalesce(pc.binary_join_element_wise(word, keys, " "), word)
     parts = ("device", "process", "stream")
-    columns = [launches.column(f"{part}_id").to_pylist() for part in parts]
-    spelled: dict[tuple[Any, ...], str] = {}
-    ids: list[str | None] = []
-    for key in zip(*columns, strict=True):
-        if key not in spelled:
-            pairs = zip(parts, key, strict=True)
-            spelled[key] = "/".join(f"{part} {value}" for part, value in pairs if value is not None)
-        ids.append(spelled[key])
-    return ids
+    owner, first = group_rows([launches.column(f"{part}_id") for part in parts])
+    distinct = launches.select([f"{part}_id" for part in parts]).take(pa.array(first)).to_pylist()
+    names = [
+        "/".join(f"{part} {row[f'{part}_id']}" for part in parts if row[f"{part}_id"] is not None)
+        for row in distinct
+    ]
+    return pa.array(names, pa.string()).take(pa.array(owner))
 
 
 def _device_rows(report: Report, device_id: Any) -> dict[str, Any]:

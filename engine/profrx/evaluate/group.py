@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from profrx.evaluate.frames import group_rows
-from profrx.evaluate.outcomes import Fired, Outcomes
+from profrx.evaluate.outcomes import Fired, Outcomes, standing
 from profrx.report.model import CONFIDENCES, SEVERITIES, Confidence, Severity
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ def candidates(outcomes: Outcomes) -> list[Candidate]:
         rule = outcomes.program.pack.rules[name]
         frame = outcomes.frames.scopes[rule.scope]
         for index, by in enumerate(fired.suppressors):
-            rows = fired.rows[fired.explained_by == index]
-            for key in np.unique(groups[rule.scope][rows]).tolist():
-                explained.setdefault((by, rule.scope, key), []).append(name)
+            for root, rows in standing(outcomes, by, fired.rows[fired.explained_by == index]):
+                for key in np.unique(groups[rule.scope][rows]).tolist():
+                    explained.setdefault((root, rule.scope, key), []).append(name)
         found.extend(_grouped(rule, fired, frame, groups[rule.scope], orders[rule.scope], bases))
     for one in found:
         one.explains = explained.get((one.rule.name, *one.key), [])

@@ -348,15 +348,30 @@ def _suppress(outcomes: Outcomes) -> None:
             if target.when is not None:
                 held, _ = tristate(outcomes.evaluator(rule).column(target.when), _rows(outcomes, rule))
                 rows = rows[held[rows]]
-            # of two rules that suppress each other the earlier one stands
-            if target.rule in fired.suppressors:
-                rows = np.setdiff1d(
-                    rows, fired.rows[fired.explained_by == fired.suppressors.index(target.rule)]
-                )
+            # rules that suppress each other in a circle: the earliest stands
+            for root, part in standing(outcomes, name, rows):
+                if root == target.rule:
+                    rows = np.setdiff1d(rows, part)
             hits = np.isin(symptom.rows, rows, assume_unique=True) & (symptom.explained_by < 0)
             if hits.any():
                 symptom.explained_by[hits] = len(symptom.suppressors)
                 symptom.suppressors.append(name)
+
+
+def standing(outcomes: Outcomes, name: str, rows: Any) -> list[tuple[str, Any]]:
+    """Return which rule stands behind `name` on rows it fired on: itself, or the last of those that explain it."""
+    found: list[tuple[str, Any]] = []
+    pending = [(name, rows)]
+    while pending:
+        rule, part = pending.pop()
+        fired = outcomes.fired[rule]
+        by = fired.explained_by[np.searchsorted(fired.rows, part)]
+        if (by < 0).any():
+            found.append((rule, part[by < 0]))
+        pending.extend(
+            (fired.suppressors[index], part[by == index]) for index in np.unique(by[by >= 0]).tolist()
+        )
+    return found
 
 
 def _rows(outcomes: Outcomes, rule: ast.Rule) -> int:
