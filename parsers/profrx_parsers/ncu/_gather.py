@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Bytes = NDArray[np.uint8]
 
-CHUNK = 1 << 16
+CHUNK = 1 << 14
 """Values decoded at a time: bounds the memory of the gathered windows (10 bytes each)."""
 
 ABSENT, TEXT, FLOAT, DOUBLE, UINT32, UINT64, ODD = 0, 1, 2, 3, 4, 5, 255

@@ -18,7 +18,7 @@ from profrx_parsers.ncu._metrics import plain_name
 from profrx_parsers.wire import Message, WireError, decode_text, varint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -29,60 +29,53 @@ if TYPE_CHECKING:
 
 MAX_INSTANCES = 20_000_000
 """Instances decoded per report; the largest real report seen holds 133,000."""
-_PART = 1 << 18
-_REGION = 8 << 20
+_REGION = 1 << 19
 """Bytes of the report that are searched for instances at once."""
 
 
 def table(store: MetricStore, problems: ProblemLog, wanted: Collection[str] | None) -> pa.Table:
     """Decode the instances of the wanted metrics (None = all that the store knows), in file order."""
+    parts = list(batches(store, problems, wanted))
+    return pa.concat_tables(parts) if parts else schema.empty("instances")
+
+
+def batches(
+    store: MetricStore, problems: ProblemLog, wanted: Collection[str] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the same rows piece by piece, for reports whose instances should not be in memory at once."""
     chosen = np.flatnonzero(store.tail < store.stop)
     if wanted is not None:
         mask = np.array([n in wanted or plain_name(n) in wanted for n in store.names], dtype=np.bool_)
         chosen = chosen[mask[store.code[chosen]]] if len(mask) else chosen[:0]
-    owner, start, stop = locate(store, chosen, problems)
     names = pa.array(store.names, pa.string())
-    parts = [
-        _part(
-            store,
-            names,
-            owner[low : low + _PART],
-            start[low : low + _PART],
-            stop[low : low + _PART],
-            problems,
-        )
-        for low in range(0, len(owner), _PART)
-    ]
-    return pa.concat_tables(parts) if parts else schema.empty("instances")
+    for owner, start, stop in locate(store, chosen, problems):
+        yield _part(store, names, owner, start, stop, problems)
 
 
-def locate(store: MetricStore, chosen: Iterable[int], problems: ProblemLog) -> tuple[Ints, Ints, Ints]:
-    """Return owner element, start and stop of every instance message of the chosen elements, in file order."""
+def locate(store: MetricStore, chosen: Ints, problems: ProblemLog) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Yield owner element, start and stop of the instance messages of the chosen elements, in file order."""
     raw = np.frombuffer(store.data, dtype=np.uint8)
-    owners = np.asarray(chosen, dtype=np.int64)
-    owners = owners[np.argsort(store.tail[owners], kind="stable")]
+    owners = chosen[np.argsort(store.tail[chosen], kind="stable")]
     tail, stop = store.tail[owners], store.stop[owners]
     plain = (raw[tail] == 0x20) & (tail + 2 == stop)
     owners, tail, stop = owners[~plain], tail[~plain], stop[~plain]
-    parts: list[tuple[Ints, Ints, Ints]] = []
     total = low = 0
     while low < len(owners):
-        high = max(low + 1, int(np.searchsorted(tail, tail[low] + _REGION)))
-        parts += _located(store, raw, owners[low:high], tail[low:high], stop[low:high], problems)
-        total += sum(len(part[0]) for part in parts[-2:])
         if total > MAX_INSTANCES:
             problems.add(
                 "data-loss", "ncu-too-many-instances",
                 f"more than {MAX_INSTANCES:,} instances: the rest was left out",
                 where=f"byte {int(tail[low])}", advice="ask for single metrics",
             )  # fmt: skip
-            break
+            return
+        high = max(low + 1, int(np.searchsorted(tail, tail[low] + _REGION)))
+        parts = _located(store, raw, owners[low:high], tail[low:high], stop[low:high], problems)
+        owner, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(start, kind="stable")
+        total += len(order)
         low = high
-    if not parts:
-        return owners[:0], owners[:0], owners[:0]
-    owner, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(start, kind="stable")
-    return owner[order], start[order], end[order]
+        if len(order):
+            yield owner[order], start[order], end[order]
 
 
 def _located(
