@@ -234,3 +234,14 @@ def test_private_facts_stay_in_the_report_unless_asked_for(profrx: Run, corpus: 
         assert "silu-triton" not in out, verb
         assert "172.26." not in out, verb
     assert "silu-triton.py" in profrx("diagnose", path, "--format", "md", "--private").out
+
+
+def test_new_rule_passes_its_own_check_tests_and_layout(profrx: Run, tmp_path: Path) -> None:
+    file = tmp_path / "long-waits.rule"
+    assert profrx("rules", "new", "long-waits", "-o", file).code == 0
+    assert profrx("rules", "check", "--strict", file).code == 0
+    assert profrx("rules", "test", file).out.strip() == "3 passed, 0 failed"
+    assert profrx("rules", "fmt", "--check", file).code == 0
+    assert profrx("rules", "coverage", file, "--fail-under", "100").code == 0
+    assert profrx("rules", "new", "long-waits", "-o", file).code == 2
+    assert profrx("rules", "new", "Bad Name").code == 2

@@ -9,6 +9,7 @@ from profrx.cli.lazy import LazyGroup
 VERBS = {
     "list": ("profrx.cli.rules.list:list_rules", "List the rules of the default pack and of yours."),
     "show": ("profrx.cli.rules.show:show", "Show a rule, a verdict, a guard or a metric as it is declared."),
+    "new": ("profrx.cli.rules.new:new", "Write a commented skeleton of a rule."),
     "check": ("profrx.cli.rules.check:check", "Find mistakes in rule files without running them."),
     "test": ("profrx.cli.rules.test:test", "Run the tests that stand beside the rules."),
     "coverage": ("profrx.cli.rules.coverage:coverage", "Show what the tests of rules do not reach."),
