@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from profrx_parsers.report import Report
 
 
-BY_NAME = {"ncu": "--metrics", "rocm": "--pmc"}
+BY_NAME = {"ncu": "--metrics"}
 """Option with which a tool collects metrics by name. Source: the tools' public command-line documentation."""
 
 VENDORS = (frozenset({"ncu", "nsys"}), frozenset({"rocm", "rocprofv3", "rocprof-compute"}))
@@ -72,5 +72,4 @@ def for_metrics(
     if found or not nodes or flag is None:
         return found
     names = [s.names[0] for metric in wanted for s in metric.sources if s.tool == tool and s.names]
-    program = {"rocm": "rocprofv3"}.get(tool, tool)
-    return [Collect(tool=program, option=f"{flag} {','.join(dict.fromkeys(names))}")] if names else []
+    return [Collect(tool=tool, option=f"{flag} {','.join(dict.fromkeys(names))}")] if names else []
