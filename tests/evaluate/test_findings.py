@@ -151,6 +151,17 @@ def test_evidence_has_value_threshold_margin_source_and_params() -> None:
     assert [(link.title, link.url) for link in one.references] == [("A guide", "https://example.org/guide")]
 
 
+def test_own_evidence_labels_what_is_there_and_adds_what_is_not() -> None:
+    more = 'evidence sm as "the busy side" evidence mem as "the other" evidence sm - mem as "between"'
+    (one,) = found(rule("r", "share > 10 %", "let share = sm / 1 " + more), {"sm": [40.0], "mem": [10.0]})
+    assert [(e.metric, e.value, e.label) for e in one.evidence] == [
+        ("share", 40.0, "> 10 %"),
+        ("mem", 10.0, "the other"),
+        ("sm - mem", pytest.approx(30.0), "between"),
+        ("sm", 40.0, "the busy side"),
+    ]
+
+
 def test_evidence_of_an_or_is_the_part_that_held() -> None:
     (one,) = found(rule("r", "sm > 90 % or mem > 10 %"), {"sm": [30.0], "mem": [30.0]})
     assert [e.metric for e in one.evidence] == ["mem"]

@@ -76,6 +76,8 @@ def compared(evaluator: Evaluator, fact: Fact, row: int) -> Evidence:
 def of_metric(evaluator: Evaluator, name: str, row: int) -> Evidence | None:
     """Return a metric's value on a row as evidence; None for instanced metrics, whose value is no number."""
     metric = evaluator.metrics.pack.metrics.get(name)
+    if evaluator.let(name) is not None or evaluator.param(name) is not None:
+        return None
     if metric is None:
         value = operators.spread(evaluator.metrics.raw(name), evaluator.metrics.frame.rows)
         if value.null_count == len(value) and evaluator.metrics.frame.instances(name) is not None:
@@ -113,27 +115,27 @@ def _origin_of(params: Parameters, owner: str, param: ast.Param) -> str:
     return params.origin(owner, param)
 
 
-def own_lines(evaluator: Evaluator, lines: tuple[ast.Evidence, ...], row: int) -> list[Evidence]:
-    """Return a rule's own ``evidence … as "label"`` lines."""
-    found = []
+def add_own_lines(
+    found: list[Evidence], evaluator: Evaluator, lines: tuple[ast.Evidence, ...], row: int
+) -> list[Evidence]:
+    """Merge a rule's own ``evidence … as "label"`` lines: a label for what is there, else a line after the compared."""
+    known = {one.metric: one for one in found if one.provenance != "parameter" and one.threshold is None}
+    at = sum(one.threshold is not None for one in found)
+    fresh = []
     for line in lines:
-        unit = shown_unit(evaluator, line.expr)
-        value = operators.plain(operators.spread(evaluator.value(line.expr), evaluator.rows))[row].as_py()
-        shown = from_base(value, unit) if isinstance(value, float) else value
-        exact = (
-            isinstance(line.expr, ast.Name | ast.Raw)
-            and evaluator.let(getattr(line.expr, "name", "")) is None
-        )
-        found.append(
-            Evidence(
-                metric=text_of(line.expr),
-                value=_plain(shown),
-                unit=unit or None,
-                provenance="exact" if exact else "derived",
-                label=line.label,
-            )
-        )
-    return found
+        name = text_of(line.expr)
+        if name in known:
+            known[name].label = known[name].label or line.label
+            continue
+        one = of_metric(evaluator, name, row) if isinstance(line.expr, ast.Name) else None
+        if one is None:
+            unit = shown_unit(evaluator, line.expr)
+            value = operators.plain(operators.spread(evaluator.value(line.expr), evaluator.rows))[row].as_py()
+            shown = from_base(value, unit) if isinstance(value, float) else value
+            one = Evidence(metric=name, value=_plain(shown), unit=unit or None, provenance="derived")
+        one.label = line.label
+        fresh.append(one)
+    return [*found[:at], *fresh, *found[at:]]
 
 
 def smallest_margin(evaluator: Evaluator, step: Step, row: int) -> float | None:

@@ -136,7 +136,7 @@ def _finding(
     lines = evidence.evidence(evaluator, closer.step, at, estimated)
     if len(one.rows) > 1:
         _note_ranges(outcomes, one, lines, closer, at)
-    lines += evidence.own_lines(evaluator, rule.evidence, at)
+    lines = evidence.add_own_lines(lines, evaluator, rule.evidence, at)
     because = render(rule.because, fill)
     for symptom in one.explains:
         reason = next((s.because for s in rule.suppresses if s.rule == symptom and s.because), "")

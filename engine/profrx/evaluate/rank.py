@@ -44,10 +44,10 @@ def _key(one: Candidate) -> tuple[object, ...]:
 
 
 def overall(reports: list[ReportFindings], top: int | None = None) -> list[Ranked]:
-    """Return the ranking over all reports: scores weighted by each report's base time.
+    """Return the ranking over all reports, best first; repeats of a cause on a subject are left out.
 
-    A report without a known base time counts with its plain score after weighing is impossible for all; the
-    best finding per cause and kernel of a report takes part.
+    Shares and scores refer to the time of all reports together. Where a report does not tell its time, the
+    reports cannot be weighed against each other, and each keeps its own scale.
     """
     known = [r.base_time_ns for r in reports if r.base_time_ns]
     total = sum(known)
