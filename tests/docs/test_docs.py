@@ -58,11 +58,17 @@ def test_every_verb_of_rules_is_documented(verb: str) -> None:
     assert f"`rules {verb}" in CLI
 
 
-@pytest.mark.parametrize("verb", [[v] for v in VERBS if v != "rules"] + [["rules", v] for v in RULE_VERBS], ids=" ".join)
+@pytest.mark.parametrize(
+    "verb", [[v] for v in VERBS if v != "rules"] + [["rules", v] for v in RULE_VERBS], ids=" ".join
+)
 def test_every_option_is_documented(verb: list[str]) -> None:
     def options(of: click.Command) -> set[str]:
         if isinstance(of, click.Group):
-            return {name for sub in of.list_commands(click.Context(of)) for name in options(of.get_command(click.Context(of), sub) or of)}
+            return {
+                name
+                for sub in of.list_commands(click.Context(of))
+                for name in options(of.get_command(click.Context(of), sub) or of)
+            }
         return {p.opts[0] for p in of.params if isinstance(p, click.Option)} - {"--help"}
 
     missing = {name for name in options(command(verb)) if name.split("/")[0] not in CLI}
@@ -127,7 +133,9 @@ def test_the_readme_has_exactly_two_set_up_commands() -> None:
     assert README.count("python3 -m venv") == 2
 
 
-def test_the_python_example_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_example_of_the_readme_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(ROOT)
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
@@ -137,3 +145,27 @@ def test_the_python_example_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([\w./-]+)\)", README + CLI + ERRORS))
 def test_links_lead_somewhere(link: str) -> None:
     assert (ROOT / link).exists() or (ROOT / "docs" / link).exists()
+
+
+def problem_codes() -> set[str]:
+    """Codes of all rows that readers write to the import log with a literal severity and code."""
+    severities = {"info", "warning", "data-loss", "error"}
+    found: set[str] = set()
+    for path in (ROOT / "parsers").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or len(node.args) < 3:
+                continue
+            severity, code = node.args[0], node.args[1]
+            if (
+                isinstance(severity, ast.Constant)
+                and severity.value in severities
+                and isinstance(code, ast.Constant)
+                and re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", str(code.value))
+            ):
+                found.add(str(code.value))
+    return found
+
+
+def test_every_problem_code_is_documented() -> None:
+    listed = set(re.findall(r"^\| `([a-z0-9-]+)` \| (?:info|warning|data-loss|error) \|", ERRORS, re.MULTILINE))
+    assert problem_codes() <= listed
