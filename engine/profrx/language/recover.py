@@ -17,6 +17,7 @@ _PIECE = re.compile(
     r"|(?P<open>[{(])|(?P<close>[})])|^[ \t]*(?P<word>[a-z_]+)",
     re.MULTILINE,
 )
+_FIRST_WORD = re.compile(r"[ \t]*([a-z_]+)[ \t]+")
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,15 @@ def swallowed(stop: Unexpected, lines: Lines) -> Token | None:
 
     In ``when x >`` / ``estimate global 5 %`` the parser stops at `global`; the mistake is before `estimate`.
     """
-    name = stop.values[-1] if stop.values else None
-    text, place = getattr(name, "name", ""), getattr(name, "span", None)
-    if place is None or text not in statement_words() or not isinstance(text, str):
+    line = lines.text.rfind("\n", 0, stop.found.start) + 1
+    first = _FIRST_WORD.fullmatch(lines.text, line, stop.found.start)
+    if first is None or first[1] not in statement_words():
         return None
-    start = place.at[1]
-    before = lines.text[:start].rpartition("\n")[2]
-    if before.strip():
-        return None
-    word = Token(text)
-    word.type, word.start, word.end = "NAME", start, start + len(text)
+    last = stop.values[-1] if stop.values else None
+    if isinstance(last, Token) and last.start == first.start(1):
+        return None  # the parser did take it for the statement
+    word = Token(first[1])
+    word.type, word.start, word.end = "NAME", first.start(1), first.end(1)
     return word
 
 

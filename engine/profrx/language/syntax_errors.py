@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from profrx.language import ast
+import re
+
 from profrx.language.diagnostics import Diagnostic, Lines, did_you_mean
 from profrx.language.lr import Unexpected
 from profrx.language.recover import statement_words, swallowed
 from profrx.language.tables import tables
 from profrx.language.units import UNITS
 
+_NUMBER_BEFORE = re.compile(r"(?<![\w.-])\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?[ \t]*$")
 _SHOWN = {
     "STRING": "a string",
     "NUMBER": "a number",
@@ -60,25 +62,16 @@ def explain(stop: Unexpected, lines: Lines) -> Diagnostic:
         return Diagnostic(
             "unexpected-end", "the declaration stops here", lines.span(end, end + 1), expected=expected
         )
-    last = stop.values[-1] if stop.values else None
     text = _word_at(lines.text, found.start) or str(found)
-    if (
-        isinstance(last, ast.Quantity)
-        and not last.unit
-        and text[:1].isalpha()
-        and _adjacent(last, found.start, lines)
-    ):
+    words = {w for w, terminal in tables().keywords.items() if terminal in stop.expected}
+    if _is_unit_place(stop, lines, text, words):
         place = lines.span(found.start, found.start + len(text))
         hint = did_you_mean(text, UNITS) or "docs/language.md lists the units"
-        return Diagnostic("unknown-unit", f"`{text}` is not a unit", place, hint=hint)
-    if "UNIT" in stop.expected and len(stop.expected) == 1:
-        place = lines.span(found.start, found.start + len(text))
-        hint = did_you_mean(text, UNITS) or "docs/language.md lists the units"
+        hint = "a unit is written without quotes" if found.type == "STRING" else hint
         return Diagnostic("unknown-unit", f"`{text}` is not a unit", place, hint=hint)
     if found == '"':
         hint = 'close it with " on the same line, or use """ for several lines'
         return Diagnostic("unclosed-string", "this string is not closed", place, hint=hint)
-    words = {w for w, terminal in tables().keywords.items() if terminal in stop.expected}
     hint = _FOREIGN.get(found[:1], "") if found.type in ("?", "EQUAL", "UNIT") else ""
     if text[:1].isalpha():
         place = lines.span(found.start, found.start + len(text))
@@ -88,8 +81,14 @@ def explain(stop: Unexpected, lines: Lines) -> Diagnostic:
     return Diagnostic("syntax", f"unexpected `{text[:40]}`", place, hint=hint, expected=expected)
 
 
-def _adjacent(number: ast.Quantity, at: int, lines: Lines) -> bool:
-    return not lines.text[number.span.at[2] : at].strip(" \t")  # type: ignore[attr-defined]
+def _is_unit_place(stop: Unexpected, lines: Lines, text: str, words: set[str]) -> bool:
+    """Whether a unit belongs here: nothing else does, or a word follows a number on its line."""
+    if stop.expected == ("UNIT",):
+        return True
+    before = lines.text[max(0, stop.found.start - 48) : stop.found.start]
+    if not text[:1].isalpha() or not _NUMBER_BEFORE.search(before):
+        return False
+    return bool(did_you_mean(text, UNITS)) or not did_you_mean(text, words)
 
 
 def _word_at(text: str, at: int) -> str:

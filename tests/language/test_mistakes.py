@@ -1,0 +1,247 @@
+"""Every mistake an author can make is found at its place, with a sentence that says how to repair it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from profrx.language.diagnostics import Diagnostic
+from profrx.language.pack import Source, assemble
+from profrx.language.parse import read
+
+from .conftest import Judge
+
+HEAD = 'rule r { title "R" cause memory-latency fix "f" because "b" '
+TESTS = ' test "a" { given x = 1 expect fired } '
+
+
+def whole(when: str, more: str = "") -> str:
+    return f"{HEAD} when {when} {more} }}"
+
+
+SYNTAX = [
+    ("rule r {", "unexpected-end", "never closed", ""),
+    (whole("sm.throughput < 30 procent"), "unknown-unit", "`procent` is not a unit", ""),
+    (whole("launch.duration < 5 cycels"), "unknown-unit", "`cycels`", "cycles"),
+    (whole("sm.throughput = 30 %"), "syntax", "`=`", "`==` compares"),
+    (whole("sm.throughput < 3 % && true"), "syntax", "`&`", "write `and`"),
+    (whole("sm.throughput < 3 % || true"), "syntax", "`|`", "write `or`"),
+    (whole("!fired(r)"), "syntax", "`!`", "write `not`"),
+    (whole("sm.throughput < 3 %;"), "syntax", "`;`", "no semicolon"),
+    (whole("launch.kernel == 'x'"), "syntax", "`'`", "double quotes"),
+    (whole("sm.throughput < %"), "syntax", "`%`", "follows a number"),
+    (whole("sm.throughput <\n  estimate global 5 %"), "syntax", "before `estimate` is not complete", ""),
+    (whole("sm.throughput < 3 %", "serverity high"), "syntax", "`serverity`", "severity"),
+    (whole("sm.throughput < 3 %", 'titel "x"'), "syntax", "`titel`", "title"),
+    (whole("sm.throughput < 3 %", 'fix "open'), "unclosed-string", "not closed", 'close it with "'),
+    ("rulle r { }", "syntax", "`rulle`", "rule"),
+    (whole("1e999 > 2"), "number-too-large", "1e999", ""),
+    (whole("sm.throughput < 3 %", "version 1.5"), "whole-number", "whole number", ""),
+    ('metric m.x { unit "%" meaning "m" }', "unknown-unit", "not a unit", "without quotes"),
+    (whole("sm.throughput < 3 %", "unit %"), "misplaced-statement", "belongs in a metric", ""),
+    (whole("sm.throughput < 3 %", 'title "again"'), "duplicate-statement", "two `title`", ""),
+    ('rule r { title "R" because "b" }', "missing-statement", "no `when`", ""),
+    ('metric m.x { unit % source ncu "a" }', "missing-statement", "no `meaning`", ""),
+    (
+        whole("sm.throughput < 3 %", 'test "t" { given sm.throughput = 1 % }'),
+        "test-expectation",
+        "no `expect`",
+        "",
+    ),
+    ('reference x { title "t" }', "missing-statement", "no `url`", ""),
+    ("extend rule r { }", "misplaced-statement", "only a metric", ""),
+    ('extend metric dram.bytes { unit % source ncu "x" }', "misplaced-statement", "`unit` stays", ""),
+    (whole("not " * 150 + "true"), "too-deep", "nests", "let"),
+    (whole("(" * 500 + "true" + ")" * 500), "too-deep", "nested too deeply", "let"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "message", "hint"), SYNTAX)
+def test_syntax(text: str, code: str, message: str, hint: str) -> None:
+    found = [d for d in read(text, "r.rule").diagnostics if d.code == code]
+    assert found, read(text, "r.rule").diagnostics
+    assert message in found[0].message
+    assert hint in found[0].hint
+    assert found[0].span.file == "r.rule"
+    assert found[0].span.line >= 1
+
+
+MEANING = [
+    (whole("sm.troughput < 3 %"), "unknown-metric", "`sm.troughput`", "sm.throughput"),
+    (whole("sm.throughput < limt", "param limit = 3 % \"m\" see guide"), "unknown-name", "`limt`", "limit"),
+    (whole("smsp__average_warps_active.avg < 3 %"), "unknown-metric", "no report holds", "occupancy.achieved"),
+    (whole('raw "dram__throughput.avg.pct_of_peak_sustained_elapsed" % > 3 %'), "unknown-raw-name", "", "dram.throughput"),
+    (whole("sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed > 3 %"), "unknown-metric", "active cycles", "pipe.tensor"),
+    (whole("sm__throughput.avg.pct_of_peak_sustained_elapsed > 3 %"), "unknown-metric", "vendor's name", "sm.throughput"),
+    (whole("some__counter.sum > 3"), "unknown-metric", "no metric", 'raw "some__counter.sum"'),
+    (whole("sm.throughput < 3 %", "under memory-bond"), "unknown-parent", "`memory-bond`", ""),
+    (whole("fired(lo-compute)"), "unknown-rule", "`lo-compute`", ""),
+    (whole("sm.throughput < 3 %", "see giude"), "unknown-reference", "`giude`", "guide"),
+    (HEAD.replace("memory-latency", "memory-latncy") + "when sm.throughput < 3 % }", "unknown-cause", "", "memory-latency"),
+    (whole("sm.throughput < 3 %", "severity hihg"), "unknown-level", "`hihg`", "high"),
+    (whole("sm.throughput < 3 %", "scope lunch"), "unknown-scope", "`lunch`", "launch"),
+    (whole("sm.throughput < 3 %", "applies_to ncuu"), "unknown-tool", "`ncuu`", "ncu"),
+    (whole("sm.throughput < 3 %", "status stabel"), "unknown-status", "", "stable"),
+    (whole("sum(value over instances launch.durations) > 3 ns"), "unknown-metric", "", "launch.duration"),
+    (whole("sum(launch.duration over lunches) > 3 ns"), "unknown-domain", "", "launches"),
+    (whole("value > 3"), "unknown-name", "inside `F(", ""),
+    (whole("late < 3 %", "let early = late let late = sm.throughput"), "unknown-name", "above its `let`", "move"),
+    (whole("sm.throughput < 3 %", 'test "t" { given sm.throughput = 1 % expect fierd }'), "unknown-outcome", "", "fired"),
+    ('rule Bad_Name { title "R" when true because "b" }', "bad-name", "kebab-case", "bad-name"),
+    (whole("sm.throughput < 3 %", "let Late = 3"), "bad-name", "snake_case", "late"),
+    (whole("launch.duration < 5"), "unit-mismatch", "without a unit", "ns or us"),
+    (whole("launch.duration < 5 B"), "unit-mismatch", "cannot compare", ""),
+    (whole("launch.duration + dram.bytes < 5 B"), "unit-mismatch", "cannot add", "combine units"),
+    (whole("sm.throughput < 20"), "unit-mismatch", "2000 %", "write 20 %"),
+    (whole("sm.throughput > 3 pp"), "percentage-points", "for differences", "write 3 %"),
+    (whole("sm.throughput - memory.throughput > 3 %"), "percentage-points", "percentage points", "3 pp"),
+    (whole("launch.kernel > 3"), "type-mismatch", "text", ""),
+    (whole('launch.kernel < "x"'), "type-mismatch", "no meaning for text", "matches"),
+    (whole("sm.throughput"), "not-a-condition", "not a condition", "threshold"),
+    (whole("sm.throughput and true"), "not-a-condition", "", ""),
+    (whole("sum(launch.duration) > 3 ns"), "unknown-function", "aggregates", "over launches"),
+    (whole("maxx(sm.throughput, 3 %) > 5 %"), "unknown-function", "`maxx`", "max"),
+    (whole("clamp(sm.throughput, 3 %) > 5 %"), "argument-count", "takes 3 arguments, not 2", ""),
+    (whole("sqrt(dram.bytes) > 5"), "unit-mismatch", "no square root", ""),
+    (whole("sm.throughput < 3 %", "estimate global launch.duration"), "unit-mismatch", "share of the run time", "divide"),
+    (whole("sm.throughput < 3 %", "estimate global 30"), "unit-mismatch", "3000 %", "30 %"),
+    (whole("sm.throughput < x", 'param x = 5 us in 0 % .. 3 % "m" see guide'), "unit-mismatch", "range of `x`", ""),
+    (whole("sm.throughput < x", 'param x = 5 % in 10 % .. 30 % "m" see guide'), "default-outside-range", "", ""),
+    (whole("sm.throughput < x", 'param x = 5 % in 30 % .. 10 % "m" see guide'), "empty-range", "", ""),
+    (whole("sm.throughput < 3 %", 'test "t" { given launch.duration = 3 B expect fired }'), "unit-mismatch", "`launch.duration`", ""),
+    (whole("sm.throughput < 3 %", 'test "t" { given sm.throughput = 3 expect fired }'), "unit-mismatch", "no unit", "3 %"),
+    (whole("sm.throughput < x", 'param x = 5 % in 0 % .. 9 % "m" see guide require sm.throughput < x'), "require", "is about parameters", ""),
+    (whole("sm.throughput < x", 'param x = 5 % in 0 % .. 9 % "m" see guide require x > 7 %'), "require", "do not satisfy", ""),
+    (whole('launch.kernel matches "(a"'), "bad-pattern", "not a pattern", "RE2"),
+    (whole('launch.kernel matches "(a)\\1"'), "bad-pattern", "", "backreferences"),
+    (whole(f'launch.kernel matches "{"a" * 300}"'), "pattern-too-long", "300", "or"),
+    (whole("sm.throughput > 120 %"), "constant-condition", "never true", ""),
+    (whole("sm.throughput >= 0 %"), "constant-condition", "always true", ""),
+    (whole("sm.throughput < 3 % and sm.throughput > 30 %"), "impossible-condition", "never hold", ""),
+    (whole("sm.throughput < 3 %", "estimate global sm.throughput - 50 % .. sm.throughput * 3"), "estimate-out-of-range", "-50 %", "clamp"),
+    (whole("sm.throughput < 3 %", "let spare = 3 %"), "unused-name", "`spare`", "drop"),
+    (whole("x < 3 %", "let x = sm.throughput let x = dram.throughput"), "shadowed-name", "hides", "rename"),
+    (whole("sm.throughput < 3 %", 'because "twice"'), "duplicate-statement", "", ""),
+    (HEAD.replace('"b"', '"{nope} {sm.throughput:.1f us} {sm.throughput:zz}"') + "when sm.throughput < 3 % }", "template-name", "`nope`", ""),
+    (HEAD.replace('"b"', '"{sm.throughput:.1f us}"') + "when sm.throughput < 3 % }", "template", "cannot be shown in us", ""),
+    (HEAD.replace('"b"', '"a { b"') + "when sm.throughput < 3 % }", "template", "`{{`", ""),
+    (HEAD.replace('"b"', '"{launch.duration:.0%}"') + "when launch.duration < 3 ns }", "template", "no percentage", ""),
+    (whole("torch.only > 3 ns and sm.throughput > 3 %"), "source-missing", "no single tool", "source"),
+    (whole("torch.only > 3 ns", "applies_to rocm"), "source-missing", "no source for rocm", "add `source rocm"),
+    (whole("sm.throughput > 3 %", "scope report"), "scope-mismatch", "each launch", "mean(sm.throughput over launches)"),
+    (whole("sm.throughput > x", 'param x = 5 % in 0 % .. 9 % "m"'), "uncited-threshold", "no source", "heuristic"),
+    (whole("sm.throughput > 3 %"), "missing-test", "fired, not fired, unknown", "test"),
+    ('rule r { title "R" when sm.throughput > 3 % because "b" }', "no-fix", "", "fix"),
+    ('rule r { title "R" when sm.throughput > 3 % because "b" }', "no-cause", "", ""),
+    (HEAD.replace('"R"', '"Ends with a dot."') + "when sm.throughput < 3 % }", "title", "full stop", ""),
+    ('metric m.x { unit % meaning "m" }', "no-source", "never known", "source ncu"),
+    ('metric m.x { unit % meaning "m" source ncu = m.x }', "cycle", "m.x -> m.x", ""),
+    ('metric m.x { unit % meaning "m" source ncu = dram.bytes }', "unit-mismatch", "this formula", ""),
+    ('metric m.x { unit % meaning "m" kind texxt source ncu "a" }', "unknown-kind", "", "text"),
+    ('metric m.x { unit us meaning "m" source ncu "a" B }', "unit-mismatch", "this source", ""),
+    (whole("sm.throughput < 3 %", "status deprecated"), "no-successor", "", "replaced_by"),
+    (whole("sm.throughput < 3 %", 'suppresses r because "x"'), "cycle", "itself", ""),
+    ("param a.b = 3 % \"m\" see guide", "unused-name", "no rule reads", ""),
+    ("param a.b = 3 % see guide", "no-meaning", "", ""),
+    ('ruleset "1" { nope version 1 }', "unknown-rule", "`nope`", ""),
+    ('override rule nope { title "R" when true because "b" }', "override-nothing", "", "drop `override`"),
+    ('extend metric nope.x { source ncu "a" }', "extend-nothing", "", ""),
+    ('metric dram.bytes { unit B meaning "again" source ncu "a" }', "duplicate-id", "already declared", "override"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "code", "message", "hint"), MEANING)
+def test_meaning(judge: Judge, text: str, code: str, message: str, hint: str) -> None:
+    found = [d for d in judge(text) if d.code == code]
+    assert found, [str(d) for d in judge(text)]
+    assert any(message in d.message and hint in d.hint for d in found), [str(d) for d in found]
+    assert all(d.subject for d in found)
+    assert found[0].span.file == "a.rule"
+
+
+def of(found: list[Diagnostic], code: str) -> list[Diagnostic]:
+    return [d for d in found if d.code == code]
+
+
+def test_a_good_rule_is_silent(judge: Judge, rule_text: Callable[..., str]) -> None:
+    assert judge(rule_text()) == []
+
+
+def test_cycles_over_under_and_fired(judge: Judge) -> None:
+    found = judge(whole("fired(q)") + HEAD.replace("rule r", "rule q") + "when sm.throughput < 3 % under r }")
+    assert "r -> q -> r" in of(found, "cycle")[0].message
+
+
+def test_cycles_of_suppression(judge: Judge) -> None:
+    first = whole("sm.throughput < 3 %", 'suppresses q because "x"')
+    found = judge(first + first.replace("rule r", "rule q").replace("suppresses q", "suppresses r"))
+    assert len(of(found, "cycle")) == 1
+
+
+def test_unreachable_under_its_row(judge: Judge) -> None:
+    verdict = """verdict v { title "V" one_of { idle when sm.throughput < 30 %  busy when sm.throughput >= 30 % } }"""
+    found = judge(verdict, whole("sm.throughput > 50 % and dram.bytes > 3 B", "under idle"))
+    assert of(found, "unreachable-rule")[0].severity == "error"
+    found = judge(verdict, whole("sm.throughput > 50 %", "under idle, busy"))
+    assert of(found, "unreachable-rule")[0].severity == "warning"
+    assert not of(judge(verdict, whole("sm.throughput > 50 %", "under busy")), "unreachable-rule")
+
+
+def test_unreachable_under_a_rule(judge: Judge) -> None:
+    parent = whole("sm.throughput < 30 %").replace("rule r", "rule p")
+    found = judge(parent, whole("sm.throughput >= 30 %", "under p"))
+    assert of(found, "unreachable-rule")
+
+
+def test_removed_and_deprecated(judge: Judge) -> None:
+    old = whole("sm.throughput < 30 %", "status removed replaced_by new").replace("rule r", "rule old")
+    new = whole("sm.throughput < 30 %").replace("rule r", "rule new")
+    found = judge(old, new, whole("fired(old)"))
+    assert of(found, "removed-rule")[0].hint == "use new"
+    found = judge(old.replace("removed", "deprecated"), new, whole("fired(old)"))
+    assert of(found, "deprecated-use")[0].severity == "warning"
+
+
+def test_deprecated_metric(judge: Judge) -> None:
+    metric = 'metric m.x { unit % meaning "m" source ncu "a" deprecated "use sm.throughput" }'
+    assert of(judge(metric, whole("m.x < 3 %")), "deprecated-use")[0].hint == "use sm.throughput"
+
+
+def test_ids_of_rows_and_rules_share_one_space(judge: Judge) -> None:
+    verdict = (
+        """verdict v { title "V" one_of { r when sm.throughput < 30 %  busy when sm.throughput >= 30 % } }"""
+    )
+    assert of(judge(verdict, whole("dram.bytes > 3 B")), "duplicate-id")
+
+
+def test_several_mistakes_in_one_run() -> None:
+    text = (
+        whole("sm.throughput < < 3 %", '\n severity high when\n fix 3\n title "x"')
+        + "\nrule q { titel }\ncause c 3\n"
+    )
+    found = read(text).diagnostics
+    assert len(found) >= 5
+    assert [d.span.line for d in found] == sorted(d.span.line for d in found)
+
+
+def test_a_mistake_costs_only_its_declaration() -> None:
+    good = 'cause a-b "fine"'
+    parsed = read(
+        f'{good}\nrule r {{ title 3 when \ncause c-d "fine"\nrule s {{ title }} \n{good.replace("a-b", "e-f")}'
+    )
+    assert {node.name for node in parsed.file.declarations} >= {"a-b", "e-f"}
+
+
+def test_a_forgotten_brace_costs_only_its_rule() -> None:
+    text = 'rule r {\n title "R"\n when true\n because "b"\n\nrule s {\n title "S"\n when true\n because "b"\n}\n'
+    parsed = read(text)
+    assert [node.name for node in parsed.file.declarations] == ["s"]
+    assert parsed.diagnostics[0].code == "unexpected-end"
+    assert parsed.diagnostics[0].span.line == 1
+
+
+def test_not_utf8() -> None:
+    pack = assemble([Source("p", "bad.rule", b'cause a "\xff"'), Source("p", "good.rule", b'cause b-c "x"')])
+    assert [d.code for d in pack.diagnostics] == ["not-utf8"]
+    assert list(pack.causes) == ["b-c"]
