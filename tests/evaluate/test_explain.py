@@ -50,6 +50,7 @@ def test_every_outcome_has_its_reason() -> None:
     assert skipped.reason == "low does not hold (v is high)"
     assert blocked.reason == "guard g: 1000 ns is too short"
     assert "outside its possible range" in invalid.why_missing[0]
+    assert invalid.collect == []
     assert (parent.missing, parent.reason) == (["mem"], "v is unknown (missing: mem)")
     assert [c.option for c in parent.collect] == ["--section Memory"]
 

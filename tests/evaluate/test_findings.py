@@ -235,6 +235,20 @@ def test_unknown_rules_name_what_is_missing_and_how_to_collect_it() -> None:
     assert [c.option for c in held["own"].collect] == ["--metrics mem"]
 
 
+def test_collecting_is_not_advised_for_what_was_collected() -> None:
+    text = rule("r", "sm > 1 %") + 'guard g { title "g" when mem > 1 % blocks metric sm because "no" }'
+    program = Program(pack_of(METRICS + text))
+    (one,) = unknown(run(program, report_frames(frame_of({"sm": [5.0], "mem": [50.0]}))), 0, a_report())
+    assert (one.missing, one.collect) == (["sm"], [])
+    assert one.reasons == ["sm is not to be trusted here: guard g"]
+
+
+def test_a_derived_metric_is_collected_by_its_inputs() -> None:
+    program = Program(pack_of(METRICS + rule("r", "both > 1 %")))
+    (one,) = unknown(run(program, report_frames(frame_of({"x": [5.0]}))), 0, a_report())
+    assert [c.option for c in one.collect] == ["--section SpeedOfLight", "--section Memory"]
+
+
 def test_blocked_rules_show_the_guard_with_its_values() -> None:
     text = (
         rule("r", "sm > 1 %")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from profrx.evaluate import walk
+from profrx.language import ast
 from profrx.report.model import Collect
 
 if TYPE_CHECKING:
-    from profrx.language import ast
     from profrx.language.pack import Pack
     from profrx_parsers.report import Report
 
@@ -60,16 +61,40 @@ def _held(node: ast.Collect, present: Mapping[str, Any]) -> bool:
 def for_metrics(
     pack: Pack, metrics: Iterable[str], tool: str, present: Mapping[str, Any] | None = None
 ) -> list[Collect]:
-    """Return the actions that supply metrics.
+    """Return the actions that supply metrics; a derived metric without its own needs those of its inputs.
 
     Where the report was collected with all of them and the metrics are missing all the same, the vendor's
     metrics are asked for by name, if the tool can be asked that way.
     """
-    wanted = [metric for name in metrics if (metric := pack.metrics.get(name)) is not None]
-    nodes = [node for metric in wanted for node in metric.collect]
+    nodes: list[ast.Collect] = []
+    names: list[str] = []
+    for metric in _with_inputs(pack, metrics):
+        nodes.extend(metric.collect)
+        for source in metric.sources:
+            if source.tool == tool:
+                names.extend(source.names[:1])
+                names.extend(n.name for n in walk.nodes(source.formula) if isinstance(n, ast.Raw))
     found = options(nodes, tool, present)
     flag = BY_NAME.get(tool)
-    if found or not nodes or flag is None:
+    if found or not nodes or flag is None or not names:
         return found
-    names = [s.names[0] for metric in wanted for s in metric.sources if s.tool == tool and s.names]
-    return [Collect(tool=tool, option=f"{flag} {','.join(dict.fromkeys(names))}")] if names else []
+    return [Collect(tool=tool, option=f"{flag} {','.join(dict.fromkeys(names))}")]
+
+
+def _with_inputs(pack: Pack, names: Iterable[str]) -> list[ast.Metric]:
+    """Metrics that say how to collect them, in the place of derived ones that do not: what those read."""
+    found: dict[str, ast.Metric] = {}
+    seen: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop(0)
+        metric = pack.metrics.get(name)
+        if metric is None or name in seen:
+            continue
+        seen.add(name)
+        if metric.collect or not any(source.formula for source in metric.sources):
+            found[name] = metric
+            continue
+        for source in metric.sources:
+            pending.extend(n.name for n in walk.nodes(source.formula) if isinstance(n, ast.Name))
+    return list(found.values())

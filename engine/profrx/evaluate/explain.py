@@ -16,7 +16,7 @@ from profrx.evaluate.group import groups_of
 from profrx.evaluate.outcomes import FIRED, NOT_APPLICABLE, OUTCOMES, Outcomes, guard_mask, run
 from profrx.evaluate.program import Program, wanted_metrics
 from profrx.evaluate.template import render
-from profrx.evaluate.unjudged import blame, reason_for
+from profrx.evaluate.unjudged import NOT_COLLECTED, blame, reason_for
 from profrx.language import ast
 from profrx.report.model import Collect, Evidence, Model
 from profrx_parsers.errors import UsageError
@@ -253,7 +253,7 @@ class _View:
         if isinstance(self.declaration, ast.Rule):
             blamed = list(blame(self.outcomes, self.declaration, row))
         parents = []
-        missing: dict[str, None] = {}
+        missing: dict[str, str] = {}
         for declaration, part in blamed:
             view = (
                 self
@@ -266,13 +266,15 @@ class _View:
             for step in view.steps:
                 found.why_missing += evidence.zero_divisions(view.evaluator, step, where)
                 for name in evidence.missing(view.evaluator, step, where):
-                    missing[name] = None
-                    found.why_missing.append(reason_for(view.evaluator, name, where))
+                    kind, text = reason_for(view.evaluator, name, where)
+                    missing[name] = kind
+                    found.why_missing.append(text)
         found.why_missing = list(dict.fromkeys(found.why_missing))
         found.missing = list(missing)
+        absent = [name for name, kind in missing.items() if kind in NOT_COLLECTED]
         tool = self.outcomes.frames.tool
-        found.collect = collect.for_metrics(self.outcomes.program.pack, missing, tool, self.present)
-        if not found.collect:
+        found.collect = collect.for_metrics(self.outcomes.program.pack, absent, tool, self.present)
+        if absent and not found.collect:
             found.collect = collect.options(self.declaration.collect, tool, self.present)
         found.reason = "missing: " + ", ".join(missing) if missing else "; ".join(found.why_missing)
         if parents:

@@ -36,11 +36,22 @@ def unknown(outcomes: Outcomes, report: int, source: Report) -> list[Unknown]:
     return found
 
 
+NOT_COLLECTED = frozenset({"missing", "no source", "scope"})
+"""Kinds of reasons that collecting more could cure; NaN, impossible values and guards are not among them."""
+
+
 @dataclass(frozen=True)
 class Lack:
-    """What makes a declaration unknown on some rows."""
+    """What makes a declaration unknown on some rows.
+
+    Attributes:
+        missing: metrics that are unknown.
+        absent: those of them that were not collected.
+        reasons: why, one line each.
+    """
 
     missing: tuple[str, ...]
+    absent: tuple[str, ...]
     reasons: tuple[str, ...]
 
 
@@ -48,6 +59,7 @@ def _unknown(
     outcomes: Outcomes, rule: ast.Rule, rows: Any, source: Report, known: dict[tuple[str, bytes], Lack]
 ) -> Unknown:
     missing: dict[str, None] = {}
+    absent: dict[str, None] = {}
     reasons: dict[str, None] = {}
     for declaration, part in blame(outcomes, rule, rows):
         if declaration is not rule:
@@ -57,22 +69,26 @@ def _unknown(
         if lack is None:
             lack = known[key] = lacking(outcomes, declaration, part)
         missing.update(dict.fromkeys(lack.missing))
+        absent.update(dict.fromkeys(lack.absent))
         reasons.update(dict.fromkeys(lack.reasons))
     pack, tool, present = outcomes.program.pack, outcomes.frames.tool, collect.present(source)
-    actions = collect.for_metrics(pack, missing, tool, present)
+    actions = collect.for_metrics(pack, absent, tool, present)
+    if absent and not actions:
+        actions = collect.options(rule.collect, tool, present)
     return Unknown(
         rule=rule.name,
         title=rule.title,
         missing=list(missing),
         reasons=list(reasons)[:12],
         subjects=int(rows.size),
-        collect=actions or collect.options(rule.collect, tool, present),
+        collect=actions,
     )
 
 
 def lacking(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) -> Lack:
     """Find what a declaration lacks on rows where it is unknown."""
     missing: dict[str, None] = {}
+    absent: dict[str, None] = {}
     reasons: dict[str, None] = {}
     sample = samples(outcomes, declaration, rows)
     if isinstance(declaration, ast.Verdict):
@@ -85,19 +101,21 @@ def lacking(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) 
         for step in steps:
             reasons.update(dict.fromkeys(evidence.zero_divisions(evaluator, step, at)))
             for name in evidence.missing(evaluator, step, at):
-                if name not in missing or len(sample) < PATTERNS:
-                    reasons[reason_for(evaluator, name, at)] = None
+                kind, text = reason_for(evaluator, name, at)
+                reasons[text] = None
                 missing[name] = None
-    return Lack(tuple(missing), tuple(reasons))
+                if kind in NOT_COLLECTED:
+                    absent[name] = None
+    return Lack(tuple(missing), tuple(absent), tuple(reasons))
 
 
-def reason_for(evaluator: Evaluator, name: str, row: int) -> str:
-    """Say in one line why a name is unknown on a row."""
+def reason_for(evaluator: Evaluator, name: str, row: int) -> tuple[str, str]:
+    """Return the kind of reason why a name is unknown on a row, and the reason in one line."""
     metric = evaluator.metrics.pack.metrics.get(name)
     reason = None
     if metric is not None and metric.kind != "instances":
         reason = evaluator.metrics.reason(name, row)
-    return reason.text if reason is not None else f"not in the report: {name}"
+    return ("missing", f"not in the report: {name}") if reason is None else (reason.kind, reason.text)
 
 
 def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[tuple[ast.Rule | ast.Verdict, Any]]:
