@@ -25,6 +25,7 @@ from profrx_parsers.rocm import counters
 from profrx_parsers.rocm.agents import Agent, agent_number
 from profrx_parsers.rocm.dispatches import Dispatches, concat
 from profrx_parsers.rocm.guards import guard
+from profrx_parsers.rocm.ranges import with_paths
 
 if TYPE_CHECKING:
     from profrx_parsers.source import Source
@@ -69,7 +70,8 @@ def build(parts: Parts) -> Report:
         counters.combine(rows)
         guard(rows, chosen, device_of, parts.log)
         calls = loaders.get("api_calls")
-        loaders["launches"] = lambda: launched_by(launches(rows, device_of), calls)
+        marks = loaders.get("ranges")
+        loaders["launches"] = lambda: launched_by(launches(rows, device_of), calls, marks)
         loaders["devices"] = lambda: device_table
         columns = counters.columns(rows, chosen, device_of)
         if columns.numbers:
@@ -158,8 +160,8 @@ def launches(rows: Dispatches, device_of: np.ndarray) -> pa.Table:
     return schema.conform("launches", columns, rows.rows)
 
 
-def launched_by(table: pa.Table, calls: Loader | None) -> pa.Table:
-    """Fill `launch_api_start_ns` and `launch_api_end_ns` from the host call with the same correlation id.
+def launched_by(table: pa.Table, calls: Loader | None, marks: Loader | None = None) -> pa.Table:
+    """Fill launch times from the host call with the same correlation id, and the path of ranges open then.
 
     Ids are unique per process; where the launches do not name their process, the thread stands in for it.
     """
@@ -176,7 +178,7 @@ def launched_by(table: pa.Table, calls: Loader | None) -> pa.Table:
     for name, source in (("launch_api_start_ns", "start_ns"), ("launch_api_end_ns", "end_ns")):
         at = table.schema.get_field_index(name)
         table = table.set_column(at, table.schema.field(at), api.column(source).combine_chunks().take(where))
-    return table
+    return with_paths(table, marks()) if marks else table
 
 
 def _complete(table: pa.Table, column: str) -> bool:

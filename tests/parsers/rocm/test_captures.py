@@ -6,12 +6,14 @@ import hashlib
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from profrx_parsers import open_report
 from profrx_parsers.columns import EXTRA
 from profrx_parsers.errors import InputError
 from profrx_parsers.report import Report, Wanted
+from profrx_parsers.rocm.ranges import open_paths
 
 START = 1_000_000_000_000
 COPY, GEMM = "copy_kernel", "gemm_tile"
@@ -50,6 +52,7 @@ def test_rocprofv3_csv_family_is_one_report(rocm: Path) -> None:
     assert column(report, "copies", "direction") == ["HtoD"]
     assert column(report, "copies", "bytes") == [None], "these files hold no byte counts"
     assert column(report, "ranges", "kind") == ["push-pop", "mark"]
+    assert column(report, "launches", "range_path") == ["step"] * 3
     assert column(report, "api_calls", "domain") == ["hip"] * 4
     sums = [r for r in report.table("summaries").to_pylist() if r["statistic"] == "sum"]
     assert [(r["kernel_short"], r["value"], r["count"]) for r in sums] == [
@@ -131,6 +134,7 @@ def test_rocpd(rocm: Path) -> None:
     assert number(report, "SQ_WAVES") == [1024, 1024], "the values of both dies are summed"
     assert column(report, "copies", "bytes") == [1 << 20]
     assert column(report, "ranges", "name") == ["step"]
+    assert column(report, "launches", "range_path") == ["step", "step"]
     assert column(report, "memory_events", "operation") == ["allocate"]
     device = report.table("devices").to_pylist()[0]
     assert (device["name"], device["shared_bytes_per_unit"], device["l2_bytes"]) == (
@@ -279,3 +283,18 @@ def test_two_runs_side_by_side_are_not_one_capture(rocm: Path, tmp_path: Path) -
     with pytest.raises(InputError) as caught:
         open_report(tmp_path)
     assert caught.value.code == "input-folder"
+
+
+def test_nested_and_crossing_ranges() -> None:
+    starts, ends = np.array([0, 10, 12, 40]), np.array([100, 20, 14, 120])
+    times, paths = open_paths(starts, ends, ["epoch", "step", "load", "other"])
+    at = {t: paths[np.searchsorted(times, t, side="right")] for t in (-1, 5, 13, 15, 50, 110, 130)}
+    assert at == {
+        -1: None,
+        5: "epoch",
+        13: "epoch / step / load",
+        15: "epoch / step",
+        50: "epoch / other",
+        110: "other",
+        130: None,
+    }
