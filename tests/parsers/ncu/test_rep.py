@@ -209,11 +209,12 @@ def test_clock_lock(
     assert report.extras["clock_locked"] == ([bool(lock) for lock in locks] or [None])
 
 
-def test_driver_from_the_result_when_the_session_has_none(build: Any, write: Write) -> None:
+@pytest.mark.parametrize("driver", ["576.40", "580.159", "535.05", "1000.25"])
+def test_driver_from_the_result_when_the_session_has_none(driver: str, build: Any, write: Write) -> None:
     one = build()
-    field = b"\x9d\x02" + struct.pack("<f", 576.40)
+    field = b"\x9d\x02" + struct.pack("<f", float(driver))
     one.block(kernels=[one.kernel("a(int)", {}, extra=field)], names=["x"])
-    assert open_report(write(bytes(one))).info.driver == "576.40"
+    assert open_report(write(bytes(one))).info.driver == driver
 
 
 def test_empty_demangled_name_falls_back_to_the_function(build: Any, write: Write, encode: Encode) -> None:
