@@ -4,7 +4,8 @@ The reasons, first that applies:
 
 unknown     the operation after the gap has no host call in the capture
 queue       it had been submitted before the gap began: the device's own latency, or a wait for another stream
-first       the operation is the first launch of its kernel: loading, compiling, tuning, first allocations
+first       set-up: nothing but copies and sets has run yet, or the operation is the first launch of its kernel, or the
+            gap lies before `SETTLED` of all kernels were seen once (loading, compiling, tuning, first allocations)
 allocation  half of the gap passed inside cudaMalloc, cudaFree and their like
 copy        half of it passed inside copy calls (staging of pageable memory, blocking copies)
 sync        the host was waiting for the device when the gap began, so nothing could be queued
@@ -29,6 +30,8 @@ from profrx.timeline.intervals import Bools, Ints, Union, union
 REASONS = ("unknown", "queue", "first", "allocation", "copy", "sync", "launch", "host")
 LAUNCH_GAP_NS = 50_000
 """Submitting one operation takes 2 to 10 us in C++ and 10 to 50 us through a framework; a longer pause is host work."""
+SETTLED = 0.9
+"""Share of the distinct kernels after whose first launches a capture counts as settled."""
 SYNC_TAIL_NS = 5_000
 """A wait returns this long after the device is done, at most, and still counts as the reason of the gap."""
 
@@ -97,9 +100,19 @@ def _beyond_wait(idle: Union, reason: npt.NDArray[np.int8], first: int) -> Ints:
 
 
 def _first_uses(work: Work) -> Bools:
+    """Return the operations that belong to set-up: before the first kernel, first launches, and what lies before settling.
+
+    The last holds only for a capture that settles in its first half: a program of several phases keeps meeting new kernels.
+    """
     first = np.zeros(len(work), bool)
     codes, rows = np.unique(work.name.codes, return_index=True)
-    first[rows[codes >= 0]] = True
+    rows = np.sort(rows[codes >= 0])
+    if len(rows):
+        first[: rows[0]] = True
+        first[rows] = True
+        settled = int(rows[int(np.ceil(len(rows) * SETTLED)) - 1])
+        if len(rows) > 1 and settled * 2 <= len(work):
+            first[:settled] = True
     return first
 
 

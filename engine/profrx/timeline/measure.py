@@ -74,6 +74,7 @@ def _busy(work: Work, kernels: Work, busy: Union, kernel_time: Union, gaps: Gaps
         "window_ns": window,
         "busy_ns": busy.total,
         "busy_share": ratio(busy.total, window),
+        "busy_settled_share": ratio(busy.total, window - gaps.total("first")),
         "kernel_share": ratio(kernel_time.total, window),
         "gap_share": ratio(window - busy.total, window),
         "gap_count": len(lengths),
@@ -312,7 +313,7 @@ def _small(work: Work, window: int) -> Values:
 
 def _cold(kernels: Work, busy: Union, context: Context) -> Values:
     """What being the first costs: module loading on the host, and the first of repeated steps."""
-    keys = ("module_load_share", "first_step_ratio")
+    keys = ("module_load_share", "first_step_ratio", "first_step_excess_share")
     if not context.has_calls or not len(busy.starts):
         return dict.fromkeys(keys, None)
     out: Values = dict.fromkeys(keys, None)
@@ -323,14 +324,18 @@ def _cold(kernels: Work, busy: Union, context: Context) -> Values:
         out["module_load_share"] = ratio(
             sum(intersection(g.time["load"], span).total for g in groups) / len(groups), window
         )
-    out["first_step_ratio"] = _first_step(context.ranges)
+    out["first_step_ratio"], excess = _first_step(context.ranges, busy)
+    out["first_step_excess_share"] = None if excess is None else ratio(excess, window)
     return out
 
 
-def _first_step(ranges: Ranges) -> float | None:
-    """First duration of the range that takes most time and repeats, over the median of the others."""
+def _first_step(ranges: Ranges, busy: Union) -> tuple[float | None, float | None]:
+    """Return first duration over the median of the others, and their difference inside the window.
+
+    Looks at the name that takes most time among those that repeat: the step of a loop, where it has a range.
+    """
     if not len(ranges.start):
-        return None
+        return None, None
     duration = (ranges.end - ranges.start).astype(np.float64)
     known = ranges.name.codes >= 0
     count = np.bincount(ranges.name.codes[known], minlength=1)
@@ -338,8 +343,10 @@ def _first_step(ranges: Ranges) -> float | None:
     total[count < STEP_LEAST] = 0
     code = int(total.argmax())
     if not total[code]:
-        return None
+        return None, None
     rows = np.flatnonzero(ranges.name.codes == code)
     rows = rows[np.argsort(ranges.start[rows], kind="stable")]
     later = float(np.median(duration[rows[1:]]))
-    return float(duration[rows[0]]) / later if later else None
+    start, end = int(ranges.start[rows[0]]), int(ranges.end[rows[0]])
+    inside = max(0, min(end, int(busy.ends[-1])) - max(start, int(busy.starts[0])))
+    return (float(duration[rows[0]]) / later if later else None), max(inside - later, 0.0)

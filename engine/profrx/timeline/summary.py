@@ -34,7 +34,7 @@ WARM_LAUNCHES = 3
 _MEANING = {
     "unknown": "the calls of this work were not recorded",
     "queue": "work was queued: the device's own latency or a wait for another stream",
-    "first": "first launches of kernels: loading, compiling, tuning",
+    "first": "set-up: loading, compiling and tuning kernels, first allocations",
     "allocation": "allocating and freeing device memory",
     "copy": "copy calls that block the host",
     "sync": "waiting for the device before submitting more",
@@ -71,22 +71,25 @@ def busy_summary(report: Report) -> dict[str, Any] | None:
         "devices": [
             {"device": d["subject"], "busy_share": d["busy_share"]} for d in tables["device"].to_pylist()
         ],
-        "kernels": _worth(report, timeline, tables["kernel"].to_pylist(), row["busy_share"]),
+        "kernels": _worth(report, timeline, tables["kernel"].to_pylist(), row["busy_settled_share"] or 0.0),
     }
 
 
 def _verdict(row: dict[str, Any], idle: list[dict[str, Any]]) -> str:
-    busy = row["busy_share"]
+    busy, settled = row["busy_share"], row["busy_settled_share"] or row["busy_share"]
+    after = f" ({settled:.0%} once set-up is over)" if settled - busy > 0.02 else ""
     cause = (
         f" Most of the idle time: {idle[0]['meaning']} ({idle[0]['share']:.0%} of the window)."
         if idle
         else ""
     )
-    if busy < LOW_BUSY:
-        return f"The GPU is busy {busy:.0%} of the window: no kernel tuning will show.{cause}"
-    if busy < HIGH_BUSY:
-        return f"The GPU is busy {busy:.0%} of the window: close the gaps first, then tune kernels.{cause}"
-    return f"The GPU is busy {busy:.0%} of the window: the time is in the kernels and copies themselves."
+    if settled < LOW_BUSY:
+        return f"The GPU is busy {busy:.0%} of the window{after}: no kernel tuning will show.{cause}"
+    if settled < HIGH_BUSY:
+        return f"The GPU is busy {busy:.0%} of the window{after}: close the gaps first, then tune kernels.{cause}"
+    return (
+        f"The GPU is busy {busy:.0%} of the window{after}: the time is in the kernels and copies themselves."
+    )
 
 
 def kernels_worth_profiling(report: Report) -> list[dict[str, Any]]:
