@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from profrx.evaluate import operators, trace, walk
+from profrx.evaluate import operators, trace
+from profrx.evaluate.lacking import is_narrower
 from profrx.evaluate.params import Parameters
 from profrx.evaluate.quantity import from_base
 from profrx.evaluate.reasons import origin
@@ -74,7 +75,7 @@ def compared(evaluator: Evaluator, fact: Fact, row: int) -> Evidence:
 
 
 def of_metric(evaluator: Evaluator, name: str, row: int) -> Evidence | None:
-    """Return a metric's value on a row as evidence; None for instanced metrics, whose value is no number."""
+    """Return a metric's value on a row as evidence; None where it has many (instances, a narrower scope)."""
     metric = evaluator.metrics.pack.metrics.get(name)
     if evaluator.let(name) is not None or evaluator.param(name) is not None:
         return None
@@ -84,7 +85,7 @@ def of_metric(evaluator: Evaluator, name: str, row: int) -> Evidence | None:
             return None
         unit = evaluator.metrics.frame.supply.unit(name)
         return Evidence(metric=name, value=value[row].as_py(), unit=unit, source=name)
-    if metric.kind == "instances":
+    if metric.kind == "instances" or is_narrower(evaluator.metrics.frame, metric.scope):
         return None
     value = evaluator.metrics.column(name)[row].as_py()
     provenance, source = origin(evaluator.metrics, metric, row)
@@ -146,75 +147,6 @@ def smallest_margin(evaluator: Evaluator, step: Step, row: int) -> float | None:
         if (one := trace.fact(evaluator, leaf, row).margin) is not None
     ]
     return min(margins, default=None)
-
-
-def missing(evaluator: Evaluator, step: Step, row: int) -> list[str]:
-    """Return the metrics whose absence makes a condition unknown on a row."""
-    found: dict[str, None] = {}
-    frame_rows = evaluator.metrics.frame.rows
-    for leaf in trace.deciding(step, row):
-        if leaf.values[row] is not None:
-            continue
-        needed = {n for node in _needed(evaluator, leaf.expr) for n in node}
-        for name in trace.metrics_in(evaluator, leaf.expr):
-            if name not in needed:
-                continue
-            metric = evaluator.metrics.pack.metrics.get(name)
-            if metric is not None and metric.kind != "instances":
-                known = (
-                    evaluator.metrics.column(name)[row].is_valid if _same_scope(evaluator, metric) else False
-                )
-            elif metric is not None:
-                known = evaluator.metrics.members(name)[0] is not None
-            else:
-                known = operators.spread(evaluator.metrics.raw(name), frame_rows)[row].is_valid
-            if not known:
-                found[name] = None
-    return list(found)
-
-
-def zero_divisions(evaluator: Evaluator, step: Step, row: int) -> list[str]:
-    """Return the divisions by zero that make a condition unknown on a row, in words."""
-    found: dict[str, None] = {}
-    for leaf in trace.deciding(step, row):
-        pending: list[ast.Expr] = [leaf.expr] if leaf.values[row] is None else []
-        seen: set[str] = set()
-        while pending:
-            for node in walk.strict_nodes(pending.pop()):
-                if isinstance(node, ast.Name) and node.name not in seen:
-                    seen.add(node.name)
-                    if (let := evaluator.let(node.name)) is not None:
-                        pending.append(let.expr)
-                if isinstance(node, ast.Binary) and node.op == "/":
-                    divisor = operators.spread(evaluator.value(node.right), evaluator.rows)[row]
-                    if divisor.is_valid and divisor.as_py() == 0:
-                        found[f"division by zero: {text_of(node.right)} is 0"] = None
-    return list(found)
-
-
-def _same_scope(evaluator: Evaluator, metric: ast.Metric) -> bool:
-    frame = evaluator.metrics.frame
-    return metric.scope == frame.scope or metric.scope in frame.wider or not frame.members
-
-
-def _needed(evaluator: Evaluator, expr: ast.Expr) -> list[set[str]]:
-    """Names that an expression cannot do without, through lets."""
-    found: list[set[str]] = []
-    pending: list[ast.Expr] = [expr]
-    seen: set[str] = set()
-    while pending:
-        names = set()
-        for node in walk.strict_nodes(pending.pop()):
-            name = node.name if isinstance(node, ast.Name | ast.Raw) else getattr(node, "metric", "")
-            if not name or name in seen:
-                continue
-            seen.add(name)
-            names.add(name)
-            let = evaluator.let(name)
-            if let is not None:
-                pending.append(let.expr)
-        found.append(names)
-    return found
 
 
 def _plain(value: Any) -> float | str | None:

@@ -13,10 +13,12 @@ from profrx.evaluate import collect, evidence, trace
 from profrx.evaluate.findings import closer_evaluator, lookup
 from profrx.evaluate.frames import frames_of, only_kernel
 from profrx.evaluate.group import groups_of
+from profrx.evaluate.lacking import NOT_COLLECTED, zero_divisions
+from profrx.evaluate.lacking import missing as names_missing
 from profrx.evaluate.outcomes import FIRED, NOT_APPLICABLE, OUTCOMES, Outcomes, guard_mask, run
 from profrx.evaluate.program import Program, wanted_metrics
 from profrx.evaluate.template import render
-from profrx.evaluate.unjudged import NOT_COLLECTED, blame, reason_for
+from profrx.evaluate.unjudged import blame
 from profrx.language import ast
 from profrx.report.model import Collect, Evidence, Model
 from profrx_parsers.errors import UsageError
@@ -264,9 +266,8 @@ class _View:
             if view is not self:
                 parents.append(declaration.name)
             for step in view.steps:
-                found.why_missing += evidence.zero_divisions(view.evaluator, step, where)
-                for name in evidence.missing(view.evaluator, step, where):
-                    kind, text = reason_for(view.evaluator, name, where)
+                found.why_missing += zero_divisions(view.evaluator, step, where)
+                for name, (kind, text) in names_missing(view.evaluator, step, where).items():
                     missing[name] = kind
                     found.why_missing.append(text)
         found.why_missing = list(dict.fromkeys(found.why_missing))

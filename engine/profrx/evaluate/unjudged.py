@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profrx.evaluate import collect, evidence, operators, trace
+from profrx.evaluate import collect, operators, trace
 from profrx.evaluate.findings import closer_evaluator, look_closer, lookup
+from profrx.evaluate.lacking import NOT_COLLECTED, zero_divisions
+from profrx.evaluate.lacking import missing as names_missing
 from profrx.evaluate.outcomes import BLOCKED, UNKNOWN, guard_mask
 from profrx.evaluate.template import render
 from profrx.language import ast
 from profrx.report.model import Blocked, Unknown
 
 if TYPE_CHECKING:
-    from profrx.evaluate.compile import Evaluator
     from profrx.evaluate.outcomes import Outcomes
     from profrx_parsers.report import Report
 
@@ -34,10 +35,6 @@ def unknown(outcomes: Outcomes, report: int, source: Report) -> list[Unknown]:
         if rows.size:
             found.append(_unknown(outcomes, rule, rows, source, known))
     return found
-
-
-NOT_COLLECTED = frozenset({"missing", "no source", "scope"})
-"""Kinds of reasons that collecting more could cure; NaN, impossible values and guards are not among them."""
 
 
 @dataclass(frozen=True)
@@ -99,23 +96,13 @@ def lacking(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) 
         evaluator, steps = closer.evaluator, [closer.step]
     for at in range(len(sample)):
         for step in steps:
-            reasons.update(dict.fromkeys(evidence.zero_divisions(evaluator, step, at)))
-            for name in evidence.missing(evaluator, step, at):
-                kind, text = reason_for(evaluator, name, at)
+            reasons.update(dict.fromkeys(zero_divisions(evaluator, step, at)))
+            for name, (kind, text) in names_missing(evaluator, step, at).items():
                 reasons[text] = None
                 missing[name] = None
                 if kind in NOT_COLLECTED:
                     absent[name] = None
     return Lack(tuple(missing), tuple(absent), tuple(reasons))
-
-
-def reason_for(evaluator: Evaluator, name: str, row: int) -> tuple[str, str]:
-    """Return the kind of reason why a name is unknown on a row, and the reason in one line."""
-    metric = evaluator.metrics.pack.metrics.get(name)
-    reason = None
-    if metric is not None and metric.kind != "instances":
-        reason = evaluator.metrics.reason(name, row)
-    return ("missing", f"not in the report: {name}") if reason is None else (reason.kind, reason.text)
 
 
 def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[tuple[ast.Rule | ast.Verdict, Any]]:

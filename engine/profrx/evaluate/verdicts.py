@@ -9,6 +9,7 @@ import numpy as np
 from profrx.evaluate import evidence, trace
 from profrx.evaluate.findings import closer_evaluator, lookup
 from profrx.evaluate.group import base_times, groups_of
+from profrx.evaluate.lacking import missing as missing_names
 from profrx.evaluate.template import render
 from profrx.report.model import VerdictOf
 
@@ -60,9 +61,9 @@ def _of_table(
             lines = evidence.evidence(evaluator, steps[index], at)
             because = render(row.because, lookup(evaluator, at))
         else:
-            missing = {name: None for step in steps for name in evidence.missing(evaluator, step, at)}
+            names = {name: None for step in steps for name in missing_names(evaluator, step, at)}
             lines = []
-            because = "Not known: " + (", ".join(missing) or "its inputs") + "."
+            because = "Not known: " + (", ".join(names) or "its inputs") + "."
         found.append(
             VerdictOf(
                 kernel=subject["kernel"] or subject["subject"] or "",
