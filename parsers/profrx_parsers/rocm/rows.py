@@ -73,6 +73,7 @@ def copies(columns: Mapping[str, Sequence[Any]], device: Sequence[int | None]) -
             ),
             "start_ns": integers(columns["BeginNs"]),
             "end_ns": integers(columns["EndNs"]),
+            "correlation_id": integers(columns.get("correlation", [None] * count)),
         },
         count,
     )

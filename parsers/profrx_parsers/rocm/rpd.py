@@ -98,6 +98,7 @@ def read(source: Source, wanted: Wanted) -> Report:
         "EndNs": [op["end"][i] for i in moved],
         "pid": [place(i)[0] for i in moved],
         "Data": [None if r is None else copy["size"][r] for r in sizes],
+        "correlation": [api_of.get(op["id"][i]) for i in moved],
     }
     device = [keys.index(n) if (n := op["gpuId"][i]) in keys else None for i in moved]
     parts.loaders["copies"] = lambda: numbered([rows.copies(traffic, device)], "copies", "copy_id")

@@ -1,5 +1,6 @@
 """rocprof v1 `results.db`: SQLite tables made from the CSV on the fly.
 
+The `Index` of `OPS` and `COPY` is that of the host call in `HIP` that asked for them (in `KERN` it numbers dispatches).
 Dispatches stand in `KERN` (in 2021 files: `A`), and in `OPS` when `KERN` is empty, as in ``--hip-trace`` runs. Kernel
 names keep the quotation marks of the CSV.
 """
@@ -62,22 +63,27 @@ def add(parts: build.Parts, base: Database, *, kernels: bool) -> None:
 
 
 def _from_operations(parts: build.Parts, base: Database) -> None:
-    got = base.read("OPS", ["Name", "BeginNs", "EndNs", "dev-id", "queue-id", "stream-id", "pid", "tid"])
+    got = base.read(
+        "OPS", ["Name", "BeginNs", "EndNs", "dev-id", "queue-id", "stream-id", "pid", "tid", "Index"]
+    )
     if not got["Name"]:
         return
-    names = {"Name": "KernelName", "dev-id": "gpu-id", "stream-id": "Stream_Id"}
+    names = {"Name": "KernelName", "dev-id": "gpu-id", "stream-id": "Stream_Id", "Index": "Correlation_Id"}
     columns = {names.get(k, k): v for k, v in got.items()}
     parts.dispatches.append(rows.dispatches(columns, "OPS", parts.log))
 
 
 def _calls(base: Database, tables: list[tuple[str, str]]) -> pa.Table:
-    wanted = ["Name", "BeginNs", "EndNs", "pid", "tid"]
-    return numbered([rows.api_calls(base.read(t, wanted), d) for t, d in tables], "api_calls", "call_id")
+    parts = []
+    for table, domain in tables:
+        got = base.read(table, ["Name", "BeginNs", "EndNs", "pid", "tid", "Index"])
+        parts.append(rows.api_calls({**got, "correlation": got["Index"]}, domain))
+    return numbered(parts, "api_calls", "call_id")
 
 
 def _copies(base: Database, keys: list[int | None]) -> pa.Table:
-    got = base.read("COPY", ["Name", "BeginNs", "EndNs", "dev-id", "pid", "stream-id", "Data"])
+    got = base.read("COPY", ["Name", "BeginNs", "EndNs", "dev-id", "pid", "stream-id", "Data", "Index"])
     if not got["Name"]:
         return schema.empty("copies")
     device = [keys.index(d) if d in keys else None for d in got["dev-id"]]
-    return numbered([rows.copies(got, device)], "copies", "copy_id")
+    return numbered([rows.copies({**got, "correlation": got["Index"]}, device)], "copies", "copy_id")

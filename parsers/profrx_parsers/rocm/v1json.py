@@ -40,6 +40,7 @@ def add(parts: build.Parts, events: list[Any], *, kernels: bool) -> None:
         for e in events
         if isinstance(e, dict) and e.get("name") == "process_name" and isinstance(e.get("args"), dict)
     }
+    links = _links(events)
     groups: dict[str, list[dict[str, Any]]] = {"kernels": [], "hip": [], "hsa": [], "copies": []}
     lost = 0
     for event in events:
@@ -51,7 +52,7 @@ def add(parts: build.Parts, events: list[Any], *, kernels: bool) -> None:
             continue
         kind = _kind(tracks.get(_key(event.get("pid")), ""), args)
         if kind:
-            groups[kind].append(args)
+            groups[kind].append({**args, "correlation": _linked(event, links)})
     if lost:
         parts.log.add(
             "warning", "rocm-event-without-time", "events without exact times were left out", count=lost
@@ -68,6 +69,35 @@ def add(parts: build.Parts, events: list[Any], *, kernels: bool) -> None:
         got = _columns(groups["copies"])
         device = [keys.index(n) if (n := _int(d)) in keys else None for d in got["dev-id"]]
         parts.loaders["copies"] = lambda: numbered([rows.copies(got, device)], "copies", "copy_id")
+
+
+def _links(events: list[Any]) -> dict[tuple[str, str, int], int]:
+    """Number the flows: both ends of an arrow (host call, device work) get the same id.
+
+    An arrow ends at the start of the device work and begins in the middle of its host call, in microseconds.
+    """
+    return {
+        place: e["id"]
+        for e in events
+        if isinstance(e, dict) and e.get("ph") in ("s", "t") and isinstance(e.get("id"), int)
+        if (place := _place(e, _int(e.get("ts"))))
+    }
+
+
+def _linked(event: dict[str, Any], links: dict[tuple[str, str, int], int]) -> int | None:
+    begin, end = _int(event["args"].get("BeginNs")), _int(event["args"].get("EndNs"))
+    if begin is None or end is None:
+        return None
+    middle = (begin + end) // 2000
+    for time in (begin // 1000, middle, middle - 1, middle + 1):
+        place = _place(event, time)
+        if place and place in links:
+            return links[place]
+    return None
+
+
+def _place(event: dict[str, Any], time: int | None) -> tuple[str, str, int] | None:
+    return None if time is None else (str(event.get("pid")), str(event.get("tid")), time)
 
 
 def _key(pid: Any) -> str:
@@ -96,7 +126,12 @@ def _kind(track: str, args: dict[str, Any]) -> str | None:
 
 
 def _dispatches(parts: build.Parts, found: list[dict[str, Any]]) -> Any:
-    names = {"Name": "KernelName", "dev-id": "gpu-id", "stream-id": "Stream_Id"}
+    names = {
+        "Name": "KernelName",
+        "dev-id": "gpu-id",
+        "stream-id": "Stream_Id",
+        "correlation": "Correlation_Id",
+    }
     skip = {"Data", "DurationNs", "args", "roctx-range"}
     columns: dict[str, list[Any]] = {}
     for source in dict.fromkeys(k for args in found for k in args):
@@ -123,5 +158,5 @@ def _float(value: Any) -> float | None:
 def _columns(found: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {
         name: [args.get(name) for args in found]
-        for name in ("Name", "BeginNs", "EndNs", "pid", "tid", "dev-id", "stream-id", "Data")
+        for name in ("Name", "BeginNs", "EndNs", "pid", "tid", "dev-id", "stream-id", "Data", "correlation")
     }

@@ -152,3 +152,15 @@ def test_kernels_of_the_largest_trace_overlap(corpus: Path) -> None:
     assert f"{span / 1e6:,.0f}" == "15,122"
     assert len(launches.column("stream_id").unique()) == 567
     assert len(launches.column("kernel").unique()) <= 80
+
+
+@pytest.mark.parametrize("name", ["v1_blog_HIP_trace", "v1_batchedgemm"])
+@pytest.mark.parametrize("container", ["results.db", "results.json"])
+def test_v1_work_is_linked_to_the_call_that_asked_for_it(corpus: Path, name: str, container: str) -> None:
+    report = open_report(corpus / "rocm" / name / container)
+    called = {c["correlation_id"]: c["name"] for c in report.table("api_calls").to_pylist()}
+    launched = [called.get(row["correlation_id"]) for row in report.table("launches").to_pylist()]
+    assert launched == ["hipLaunchKernel"]
+    copied = [called.get(row["correlation_id"]) for row in report.table("copies").to_pylist()]
+    assert sum(str(call).startswith("hipMemcpy") for call in copied) >= len(copied) - 1
+    assert report.table("launches").column("launch_api_start_ns").null_count == 0
