@@ -7,18 +7,20 @@ from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from google.protobuf.message import DecodeError
 
 from profrx_parsers.nsys import events as spec
 from profrx_parsers.nsys import system
 from profrx_parsers.nsys.blocks import read_events
 from profrx_parsers.nsys.capture import NORMAL_COLUMNS, Facts, report_of
-from profrx_parsers.nsys.container import Container, open_container
+from profrx_parsers.nsys.container import AGAIN, Container, open_container
 from profrx_parsers.nsys.gpu_metrics import read_gpu_metrics
 from profrx_parsers.nsys.merge import Form
 from profrx_parsers.nsys.raw import Frame, Strings, pid_of
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import EVERYTHING, Report, Wanted
 from profrx_parsers.source import Source
+from profrx_parsers.wire import Message
 
 _EVENTS = {table.name: table for table in (*spec.TIMELINE, *spec.ON_DEMAND)}
 _INPUTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -89,7 +91,7 @@ class RepTables:
     def _strings(self) -> Strings:
         if not self._tail:
             return Strings(None, pa.array([], pa.string()))
-        raw = list(Form({(1,): "bytes"}).parse(self._tail[:1]).f1)
+        raw = self._texts(self._tail[0])
         expected = self._box.header.integer(3)
         if expected is not None and expected != len(raw):
             self._log.add(
@@ -102,6 +104,20 @@ class RepTables:
         except pa.ArrowInvalid:
             texts = pa.array([text.decode("utf-8", "replace") for text in raw], pa.string())
         return Strings(None, texts)
+
+    def _texts(self, block: bytes) -> list[bytes]:
+        """Return the texts of the string block; those behind damage are lost."""
+        try:
+            return list(Form({(1,): "bytes"}).parse([block]).f1)
+        except DecodeError:
+            message = Message(block, (0, len(block)))
+            self._log.add(
+                "data-loss",
+                "nsys-damaged-tail",
+                f"strings, thread names or system information are damaged: {message.error or 'no valid message'}",
+                advice=AGAIN,
+            )
+            return [block[start:stop] for start, stop in message.spans(1)]
 
     @cached_property
     def _system(self) -> dict[str, pa.Table]:
