@@ -112,3 +112,10 @@ def test_too_deep_an_expression_is_an_error_not_a_crash() -> None:
         expr = ast.Unary("-", expr)
     with pytest.raises(RuleError, match="too deeply"):
         Evaluator(Metrics(Pack(), frame_of({"p": [1.0]}))).column(expr)
+
+
+def test_parts_that_do_not_fit_are_a_rule_error() -> None:
+    with pytest.raises(RuleError, match="do not fit together"):
+        evaluate('raw "n" + 1', frame_of({"n": ["text", None]}))
+    with pytest.raises(RuleError, match="do not fit together"):
+        evaluate("true > 3", frame_of({"n": [1.0]}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from tests.evaluate.support import frame_of, pack_of
 
@@ -106,8 +108,6 @@ def test_another_tool_and_an_empty_report_say_so() -> None:
 
 def test_guards_make_metrics_unknown() -> None:
     metrics = Metrics(PACK, frame_of({"gpu__dram_throughput": [10.0, 20.0]}))
-    import numpy as np
-
     metrics.block("dram.throughput", np.array([True, False]), "too-short")
     assert metrics.column("dram.throughput").to_pylist() == [None, 0.2]
     reason = metrics.reason("dram.throughput", 0)
@@ -159,3 +159,21 @@ def test_architectures_and_versions_as_numbers() -> None:
     assert version_within("2025.10", "2025.4", "")
     assert not version_within("2024.9", "2025.4", "")
     assert not version_within(None, "2025.4", "")
+
+
+def test_text_formulas_blocked_text_and_truth_columns() -> None:
+    pack = pack_of(
+        """
+        metric size { kind text meaning "size" source ncu = if raw "n" > 1 then "large" else "small" }
+        metric same { kind text meaning "same" source ncu = "constant" }
+        metric flag { meaning "a fact" source launch "flag" }
+        """
+    )
+    frame = frame_of({"n": [2.0, 1.0, None]})
+    frame.supply.tables["launch"] = {"flag": pa.array([True, False, None])}  # type: ignore[attr-defined]
+    metrics = Metrics(pack, frame)
+    assert metrics.column("size").to_pylist() == ["large", "small", None]
+    assert metrics.column("same").to_pylist() == ["constant"] * 3
+    assert metrics.column("flag").to_pylist() == [1.0, 0.0, None]
+    metrics.block("size", np.array([True, False, False]), "g")
+    assert metrics.column("size").to_pylist() == [None, "small", None]

@@ -83,10 +83,20 @@ class Evaluator:
     def column(self, expr: ast.Expr) -> Any:
         """Return the value of an expression as an array over all rows.
 
-        Raises `RuleError` for an expression that is nested too deeply.
+        Raises `RuleError` for an expression that is nested too deeply or whose parts do not fit together
+        (both are found by the static checks, which a pack may not have passed).
         """
         try:
             return operators.spread(self.value(expr), self.rows)
+        except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid) as err:
+            span = expr.span
+            where = f"{span.file}:{span.line}:{span.column}" if span.file else ""
+            raise RuleError(
+                "rule-type",
+                "the parts of this expression do not fit together: " + str(err).splitlines()[0][:160],
+                where=where or (self.owner.name if self.owner else ""),
+                next_step="run `profrx rules check`",
+            ) from err
         except RecursionError:
             raise RuleError(
                 "rule-too-deep",

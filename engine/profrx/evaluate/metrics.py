@@ -125,8 +125,9 @@ class Metrics:
         metric = self.pack.metrics[name]
         column = self._valid(metric, self.before_valid(metric))
         if name in self.blocked:
-            mask = self.blocked[name][0]
-            column = pc.if_else(pa.array(mask), pa.scalar(None, column.type), column)
+            mask = pa.array(self.blocked[name][0])
+            column = operators.plain(column)
+            column = pc.if_else(mask, pa.scalar(None, column.type), column)
         return column
 
     def before_valid(self, metric: ast.Metric) -> Any:
@@ -165,7 +166,8 @@ class Metrics:
         if column is None:
             return pa.scalar(None, pa.string() if metric.kind == "text" else pa.float64())
         if metric.kind == "text":
-            return column.dictionary_encode() if pa.types.is_string(column.type) else column
+            texts = operators.spread(column, self.frame.rows)
+            return texts.dictionary_encode() if pa.types.is_string(texts.type) else texts
         if not pa.types.is_floating(column.type):
             return column if operators.is_bool(column) else _numbers_of_text(column)
         return finite(column)
@@ -233,7 +235,7 @@ class Metrics:
         else:
             column, unit = self.frame.raw(name), self.frame.supply.unit(name)
         if column is None or not pa.types.is_floating(column.type):
-            return column
+            return column.cast(pa.float64()) if column is not None and operators.is_bool(column) else column
         return rescale(column, scale_of(source.unit) if source.unit else scale_from(unit, metric.unit))
 
     def stored(self, tool: str, name: str) -> Any | None:
