@@ -17,6 +17,7 @@ from profrx_parsers.errors import InputError
 from profrx_parsers.ncu import MAGIC
 from profrx_parsers.ncu._block import KINDS, Block, decode, next_start, plausible, repair, u32, well_formed
 from profrx_parsers.ncu._names import NameSpans
+from profrx_parsers.ncu._pages import Passage
 from profrx_parsers.wire import Message, Span, WireError
 
 if TYPE_CHECKING:
@@ -82,8 +83,10 @@ def walk(data: memoryview, problems: ProblemLog, name: str) -> Layout:
             where="byte 4", advice=_COPY_AGAIN,
         )  # fmt: skip
         pos = found
+    passage = Passage(data)
     while pos < size:
         pos = _step(data, pos, layout, problems)
+        passage.reached(pos)
     if not layout.blocks:
         problems.add(
             "data-loss", "ncu-no-blocks", "the report holds nothing behind its file header",

@@ -15,6 +15,7 @@ import pyarrow as pa
 from profrx_parsers import schema
 from profrx_parsers.ncu import _gather as g
 from profrx_parsers.ncu._metrics import plain_name
+from profrx_parsers.ncu._pages import Passage
 from profrx_parsers.wire import Message, WireError, decode_text, varint
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_INSTANCES = 20_000_000
 """Instances decoded per report; the largest real report seen holds 133,000."""
-_REGION = 1 << 19
+_REGION = 1 << 18
 """Bytes of the report that are searched for instances at once."""
 
 
@@ -60,7 +61,9 @@ def locate(store: MetricStore, chosen: Ints, problems: ProblemLog) -> Iterator[t
     plain = (raw[tail] == 0x20) & (tail + 2 == stop)
     owners, tail, stop = owners[~plain], tail[~plain], stop[~plain]
     total = low = 0
+    passage = Passage(store.data, int(tail[0]) if len(tail) else 0)
     while low < len(owners):
+        passage.reached(int(tail[low]))
         if total > MAX_INSTANCES:
             problems.add(
                 "data-loss", "ncu-too-many-instances",

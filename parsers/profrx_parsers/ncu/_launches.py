@@ -10,6 +10,7 @@ import pyarrow as pa
 from profrx_parsers import schema
 from profrx_parsers.names import kernel_id, short_name
 from profrx_parsers.ncu._nvtx import open_ranges
+from profrx_parsers.ncu._pages import Passage
 from profrx_parsers.wire import Message, decode_text, signed
 
 if TYPE_CHECKING:
@@ -53,22 +54,30 @@ def kernel_name(data: memoryview, result: Result) -> tuple[str | None, str | Non
 def table(data: memoryview, results: Sequence[Result], store: MetricStore) -> pa.Table:
     """Build the table; geometry missing from the message is taken from the metrics."""
     rows = len(results)
-    named = [kernel_name(data, result) for result in results]
+    named: list[tuple[str | None, str | None]] = []
+    paths: list[str | None] = []
+    sizes: dict[str, list[tuple[int | None, ...]]] = {"grid": [], "block": []}
+    passage = Passage(data)
+    for result in results:
+        named.append(kernel_name(data, result))
+        paths.append(open_ranges(data, result))
+        for prefix, triples in sizes.items():
+            triples.append(_triple(data, result, prefix))
+        passage.reached(result.stop)
     columns: dict[str, Any] = {
         "launch_id": np.arange(rows, dtype=np.int64),
         "kernel": [full for full, _ in named],
         "kernel_short": [short for _, short in named],
         "kernel_id": [kernel_id(full) if full else None for full, _ in named],
         "workload": [result.kind for result in results],
-        "process_id": [result.process for result in results],
+        "process_id": _whole([result.process for result in results]),
         "thread_id": _whole([result.integer("thread") for result in results]),
         "context_id": _whole([result.integer("context") for result in results]),
         "stream_id": _whole([result.integer("stream") for result in results]),
         "correlation_id": _whole([result.integer("correlation") for result in results]),
-        "range_path": [open_ranges(data, result) for result in results],
+        "range_path": paths,
     }
-    for prefix in ("grid", "block"):
-        triples = [_triple(data, result, prefix) for result in results]
+    for prefix, triples in sizes.items():
         for axis, letter in enumerate("xyz"):
             name = f"{prefix}_{letter}"
             given = _bounded(schema.TABLES["launches"].field(name).type, [t[axis] for t in triples])

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from profrx_parsers.ncu import _gather as g
+from profrx_parsers.ncu._pages import slices
 from profrx_parsers.ncu._units import unit_of
 from profrx_parsers.wire import Message, WireError, decode_text, fields
 
@@ -233,11 +234,10 @@ def decode(data: memoryview, entries: MetricEntries, names: Names, problems: Pro
     raw = np.frombuffer(data, dtype=np.uint8)
     launch, start, stop = _located(entries)
     rows = len(entries.bounds) - 1
-    ident, at = g.varints(raw, start + 1, stop)
-    swallowing = np.flatnonzero(_unusual(raw, at, stop))
-    if len(swallowing):
-        launch, start, stop = _split(data, launch, start, stop, swallowing, problems)
-        ident, at = g.varints(raw, start + 1, stop)
+    ident, at, unusual = _idents(data, raw, start, stop)
+    if unusual.any():
+        launch, start, stop = _split(data, launch, start, stop, np.flatnonzero(unusual), problems)
+        ident, at, _ = _idents(data, raw, start, stop)
     whole = (at >= 0) & (stop > start)
     if not whole.all():
         _bad(start[~whole], "has no name", problems)
@@ -253,8 +253,30 @@ def decode(data: memoryview, entries: MetricEntries, names: Names, problems: Pro
     code = np.full(len(start), -1, dtype=np.int64)
     code[known] = names.code_of_id[ident[known].astype(np.int64)]
     kept = _last_of_each(launch, code, len(names.names), problems)
-    return _values(data, raw, rows, names.names, launch[kept], code[kept], start[kept], at[kept], stop[kept],
-                   problems)  # fmt: skip
+    launch, code, start, at, stop = launch[kept], code[kept], start[kept], at[kept], stop[kept]
+    values = _Values(len(kept))
+    for part in slices(data, start):
+        values.fill(part, data, raw, start[part], at[part], stop[part])
+    if values.bad.any():
+        _bad(start[values.bad], "does not decode", problems)
+    good = ~values.bad
+    return MetricStore(
+        data, rows, names.names, launch[good], code[good], values.kind[good], values.number[good],
+        values.text_start[good], values.text_stop[good], values.tail[good], stop[good],
+    )  # fmt: skip
+
+
+def _idents(
+    data: memoryview, raw: NDArray[np.uint8], start: Ints, stop: Ints
+) -> tuple[NDArray[np.uint64], Ints, NDArray[np.bool_]]:
+    """Return the name id of every entry, the offset behind it, and whether its shape is unusual."""
+    ident = np.empty(len(start), dtype=np.uint64)
+    at = np.empty(len(start), dtype=np.int64)
+    unusual = np.empty(len(start), dtype=np.bool_)
+    for part in slices(data, start):
+        ident[part], at[part] = g.varints(raw, start[part] + 1, stop[part])
+        unusual[part] = _unusual(raw, at[part], stop[part])
+    return ident, at, unusual
 
 
 def _located(entries: MetricEntries) -> tuple[Ints, Ints, Ints]:
@@ -334,39 +356,43 @@ def _last_of_each(launch: Ints, code: Ints, distinct: int, problems: ProblemLog)
     return np.sort(chosen[len(chosen) - 1 - first])
 
 
-def _values(
-    data: memoryview, raw: NDArray[np.uint8], rows: int, names: list[str],
-    launch: Ints, code: Ints, start: Ints, at: Ints, stop: Ints, problems: ProblemLog,
-) -> MetricStore:  # fmt: skip
-    has_value = (at < stop) & (raw[np.minimum(at, len(raw) - 1)] == 0x12)
-    length, body = g.varints(raw, np.where(has_value, at + 1, at), stop)
-    inner_stop = body + length.astype(np.int64)
-    fits = has_value & (body >= 0) & (inner_stop <= stop) & (inner_stop >= body)
-    kind, number, text_start, text_stop = g.values(
-        raw, np.where(fits, body, 0), np.where(fits, inner_stop, 0)
-    )
-    tail = np.where(fits, inner_stop, at)
-    behind = raw[np.minimum(tail, len(raw) - 1)]
-    category = (behind == 0x20) & (tail + 2 == stop)
-    usual = (tail == stop) | (behind == 0x1A) | category
-    odd = np.flatnonzero((has_value & ~fits) | (kind == g.ODD) | ~usual)
-    bad = np.zeros(len(launch), dtype=np.bool_)
-    for i in odd:
-        kind[i], number[i], text_start[i], text_stop[i] = g.ABSENT, np.nan, 0, 0
-        try:
-            value, tail[i] = _slow(data, int(start[i]), int(stop[i]))
-        except WireError:
-            bad[i] = True
-            continue
-        if value is not None:
-            kind[i], number[i], (text_start[i], text_stop[i]) = value
-    if bad.any():
-        _bad(start[bad], "does not decode", problems)
-        good = ~bad
-        launch, code, tail, stop = launch[good], code[good], tail[good], stop[good]
-        kind, number = kind[good], number[good]
-        text_start, text_stop = text_start[good], text_stop[good]
-    return MetricStore(data, rows, names, launch, code, kind, number, text_start, text_stop, tail, stop)
+class _Values:
+    """The decoded columns of all kept entries, filled slice by slice."""
+
+    def __init__(self, count: int) -> None:
+        self.kind = np.empty(count, dtype=np.uint8)
+        self.number = np.empty(count, dtype=np.float64)
+        self.text_start = np.empty(count, dtype=np.int64)
+        self.text_stop = np.empty(count, dtype=np.int64)
+        self.tail = np.empty(count, dtype=np.int64)
+        self.bad = np.zeros(count, dtype=np.bool_)
+
+    def fill(
+        self, part: slice, data: memoryview, raw: NDArray[np.uint8], start: Ints, at: Ints, stop: Ints
+    ) -> None:
+        """Decode one slice: all usual entries at once, the others field by field."""
+        last = len(raw) - 1
+        has_value = (at < stop) & (raw[np.minimum(at, last)] == 0x12)
+        length, body = g.varints(raw, np.where(has_value, at + 1, at), stop)
+        inner_stop = body + length.astype(np.int64)
+        fits = has_value & (body >= 0) & (inner_stop <= stop) & (inner_stop >= body)
+        kind, number, text_start, text_stop = g.values(
+            raw, np.where(fits, body, 0), np.where(fits, inner_stop, 0)
+        )
+        tail = np.where(fits, inner_stop, at)
+        behind = raw[np.minimum(tail, last)]
+        usual = (tail == stop) | (behind == 0x1A) | ((behind == 0x20) & (tail + 2 == stop))
+        for i in np.flatnonzero((has_value & ~fits) | (kind == g.ODD) | ~usual):
+            kind[i], number[i], text_start[i], text_stop[i] = g.ABSENT, np.nan, 0, 0
+            try:
+                value, tail[i] = _slow(data, int(start[i]), int(stop[i]))
+            except WireError:
+                self.bad[part.start + i] = True
+                continue
+            if value is not None:
+                kind[i], number[i], (text_start[i], text_stop[i]) = value
+        self.kind[part], self.number[part], self.tail[part] = kind, number, tail
+        self.text_start[part], self.text_stop[part] = text_start, text_stop
 
 
 def _slow(data: memoryview, start: int, stop: int) -> tuple[tuple[int, float, tuple[int, int]] | None, int]:

@@ -12,6 +12,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from profrx_parsers.ncu._pages import Passage
 from profrx_parsers.wire import BYTES, FIXED32, FIXED64, VARINT, Message, Span, WireError, varint
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ FIELDS: dict[str, dict[str, int]] = {
 }  # fmt: skip
 """Field numbers by kind of result."""
 
+MAX_ENTRIES = 50_000_000
+"""Metric entries located per report: 20,000 launches of a full set."""
 HIGHEST_FIELD = {"kernel": 36, "range": 21, "cmdlist": 25, "graph": 23}
 """Highest field number seen or documented; a higher one is counted as unknown."""
 
@@ -77,6 +80,7 @@ class Result:
         stop: its end.
         process: process id of its block, None when the block names none.
         complete: False when the message is cut or damaged.
+        locked: whether the clocks were locked; None when the result does not say.
         parts: field number -> values: numbers, or spans relative to the whole file.
     """
 
@@ -85,6 +89,7 @@ class Result:
     stop: int
     process: int | None
     complete: bool = True
+    locked: bool | None = None
     parts: dict[int, list[int | Span]] = field(default_factory=dict)
 
     def integer(self, name: str) -> int | None:
@@ -120,12 +125,23 @@ def scan(data: memoryview, items: Iterable[Item], problems: ProblemLog) -> tuple
     """Locate the parts of every result; damaged ones are kept as far as they go."""
     results: list[Result] = []
     entries = MetricEntries()
+    passage = Passage(data)
     for item in items:
         if item.kind == "source":
             continue
         result = Result(item.kind, item.start, item.stop, item.process, not item.cut)
         _scan_one(data, result, entries, problems, item.cut)
+        for span in result.spans("clock"):
+            executed = Message(data, span).integer(2)
+            result.locked = result.locked if executed is None else bool(executed)
+        if len(entries.starts) > MAX_ENTRIES:
+            problems.add(
+                "data-loss", "ncu-too-many-metrics", f"more than {MAX_ENTRIES:,} metric entries: the rest was left out",
+                where=f"byte {item.start}", advice="split the capture into several reports",
+            )  # fmt: skip
+            break
         entries.bounds.append(len(entries.starts))
+        passage.reached(item.stop)
         results.append(result)
     return results, entries
 
@@ -178,7 +194,7 @@ def _walk(data: memoryview, pos: int, result: Result, entries: MetricEntries, me
                 pos += 3
             else:
                 length, pos = varint(data, pos + 1, stop)
-            if length > stop - pos or (length and data[pos] != 0x08):
+            if not 0 < length <= stop - pos or data[pos] != 0x08:
                 raise WireError("a metric entry does not fit", here)
             add_start(pos)
             pos += length

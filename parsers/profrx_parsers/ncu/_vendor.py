@@ -13,6 +13,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from profrx_parsers import schema
+from profrx_parsers.ncu._pages import Passage
 from profrx_parsers.private import without_user
 from profrx_parsers.wire import Message
 
@@ -39,7 +40,9 @@ def table(
 ) -> pa.Table:
     """Decode the stored rule results of every launch, in file order; home folders become ``~`` unless `private`."""
     rows: list[dict[str, Any]] = []
+    passage = Passage(data)
     for launch, result in enumerate(results):
+        passage.reached(result.start)
         for span in result.spans("rules"):
             rule = Message(data, span)
             if rule.error or rule.numbers - _KNOWN:

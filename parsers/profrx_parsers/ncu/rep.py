@@ -99,7 +99,7 @@ def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> 
     )
     return {
         columns.EXTRA: wide,
-        "clock_locked": _clocks.lock_states(data, results),
+        "clock_locked": [result.locked for result in results],
         "section_options": _sections.SectionOptions(data, results),
         "sections": _sections.SectionNames(data, results),
     }
@@ -121,7 +121,7 @@ def _info(
         driver=versions.get("Display Driver Version") or _clocks.driver(results),
         runtime_version=versions.get("CUDA Version"),
         platform=session.platform,
-        clocks=_clocks.summary(_clocks.lock_states(data, results)),
+        clocks=_clocks.summary(results),
         base_time="profiled kernel time",
         options=_options.parse(session.command_line),
         private=private,
