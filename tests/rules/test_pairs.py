@@ -28,8 +28,14 @@ def test_measured_saving_lies_in_the_range(planted: list[Planted]) -> None:
         hit = low - ROUND <= case.measured <= high + ROUND
         inside += hit
         errors.append(abs((low + high) / 2 - case.measured))
-        lines.append(f"{case.name:26} measured {case.measured:6.1%}  {low:6.1%} .. {high:6.1%}  {'' if hit else 'outside'}  {finding.rule}")
-    print("\n" + "\n".join(lines) + f"\ninside {inside} of {total}, mean error {sum(errors) / max(1, len(errors)):.1%}")
+        lines.append(
+            f"{case.name:26} measured {case.measured:6.1%}  {low:6.1%} .. {high:6.1%}  {'' if hit else 'outside'}  {finding.rule}"
+        )
+    print(
+        "\n"
+        + "\n".join(lines)
+        + f"\ninside {inside} of {total}, mean error {sum(errors) / max(1, len(errors)):.1%}"
+    )
     assert total >= 12
     assert inside >= 0.75 * total
 

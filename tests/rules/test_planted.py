@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 def _table(rows: list[tuple[str, ...]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+    )
 
 
 def test_planted_cause_is_first(planted: list[Planted]) -> None:
@@ -49,5 +51,10 @@ def test_no_rule_names_a_case(planted: list[Planted], cases: list[dict[str, obje
     names = {case.findings.kernels[0].short for case in planted} | {str(case["case"]) for case in cases}
     names |= {"H200", "A100", "H100", "RTX", "Tesla"}
     texts = [path.read_text("utf-8") for path in files("profrx_rules").rglob("*.rule")]  # type: ignore[attr-defined]
-    conditions = [line for text in texts for line in text.splitlines() if " matches " in line or line.strip().startswith("when")]
+    conditions = [
+        line
+        for text in texts
+        for line in text.splitlines()
+        if " matches " in line or line.strip().startswith("when")
+    ]
     assert not [name for name in names if any(f'"{name}"' in line for line in conditions)]
