@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -149,19 +153,13 @@ def _quoted(name: str) -> str:
 def read(source: Source, wanted: Wanted = EVERYTHING) -> Report:
     """Read a database. Raises `InputError` when SQLite refuses it."""
     log = ProblemLog()
-    path = source.path
-    if source.packed:
-        raise InputError(
-            "nsys-packed-database",
-            f"a {source.packed}-packed database cannot be read in place",
-            where=source.name,
-            next_step=f"unpack it first, e.g. with {source.packed} -d",
-        )
+    path = _unpacked(source) if source.packed else source.path
     uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
     try:
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cache_size = -16384")
         tables = SqliteTables(connection, source.name, log)
         found = tables.names()
     except (sqlite3.Error, UnicodeDecodeError) as err:
@@ -171,6 +169,9 @@ def read(source: Source, wanted: Wanted = EVERYTHING) -> Report:
             where=source.name,
             next_step="the export was interrupted or the copy failed: nsys export --type sqlite REPORT",
         ) from err
+    finally:
+        if source.packed and os.name == "posix":
+            path.unlink(missing_ok=True)  # the open connection keeps the data until it is closed
     if "StringIds" not in found:
         raise InputError(
             "nsys-not-an-export",
@@ -179,3 +180,19 @@ def read(source: Source, wanted: Wanted = EVERYTHING) -> Report:
             next_step="export again: nsys export --type sqlite REPORT",
         )
     return report_of(tables, facts_of(tables, "nsys-sqlite", wanted.private), source, log, wanted)
+
+
+def _unpacked(source: Source) -> Path:
+    """Unpack to a temporary file: SQLite reads files only. Raises `InputError` for a bomb or damage."""
+    number, name = tempfile.mkstemp(suffix=".sqlite")
+    path = Path(name)
+    try:
+        with os.fdopen(number, "wb") as file:
+            for piece in source.chunks():
+                file.write(piece)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    if os.name != "posix":
+        atexit.register(path.unlink, missing_ok=True)
+    return path

@@ -143,8 +143,10 @@ def _graphs(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
 
 
 def _launch_table(columns: dict[str, pa.Array], rows: Ints, calls: Calls, frame: Frame) -> pa.Table:
-    durations = (frame.ints("end") - frame.ints("start")).astype(np.float64)
-    timed = frame.known("start") & frame.known("end")
+    lasted = frame.ints("end") - frame.ints("start")  # negative, too, where damaged times overflow 64 bits
+    stamped = frame.known("start") & frame.known("end")
+    timed = stamped & (frame.ints("end") >= frame.ints("start")) & (lasted >= 0)
+    durations = lasted.astype(np.float64)
     columns |= {
         "duration_ns": pa.array(durations, mask=None if timed.all() else ~timed),
         "thread_id": calls.take("thread_id", rows),
