@@ -6,8 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from profrx_parsers.nsys.devices import DeviceMap
+from profrx_parsers.nsys.host import read_calls, read_ranges
+from profrx_parsers.nsys.raw import Strings
 from profrx_parsers.nsys.rep import RepTables
+from profrx_parsers.nsys.work import read_launches
 from profrx_parsers.problems import ProblemLog
 
 
@@ -21,7 +26,9 @@ def _strings(block: bytes, counted: int) -> tuple[list[Any], list[str]]:
         tail=lambda: iter([block]), header=SimpleNamespace(integer=lambda number: counted)
     )
     strings = RepTables(box, log).strings()
-    return strings.look_up(np.arange(len(strings))).to_pylist(), [row["code"] for row in log.table().to_pylist()]
+    return strings.look_up(np.arange(len(strings))).to_pylist(), [
+        row["code"] for row in log.table().to_pylist()
+    ]
 
 
 def test_strings() -> None:
@@ -33,3 +40,16 @@ def test_strings_before_damage_are_kept() -> None:
     texts, codes = _strings(_text(b"one") + b"\x00\x00" + _text(b"two"), 2)
     assert texts == ["one"]
     assert codes == ["nsys-damaged-tail", "nsys-string-count"]
+
+
+def test_impossible_times_give_no_duration() -> None:
+    """Ends before their starts, and differences that leave 64 bits."""
+    least, most = -(1 << 63), (1 << 63) - 1
+    kernels = pa.table({"start": [10, 20, 5, least, None], "end": [15, 10, least, most, 3]})
+    raw: Any = SimpleNamespace(
+        table=lambda name, columns: kernels if name == "CUPTI_ACTIVITY_KIND_KERNEL" else None,
+        strings=lambda: Strings(None, pa.array([], pa.string())),
+    )
+    calls = read_calls(raw, read_ranges(raw, None))
+    launches = read_launches(raw, calls, DeviceMap(), ProblemLog())
+    assert launches.column("duration_ns").to_pylist() == [5, None, None, None, None]
