@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,3 +54,24 @@ def profrx() -> Run:
 def report(fixtures: Path) -> Path:
     """A small real report with one planted bottleneck."""
     return fixtures / "ncu" / "strided-load" / "report.ncu-repz"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_default_pack() -> Iterator[None]:
+    """Load the default pack once for all runs in this process; a process of a user's own loads it once, too."""
+    from profrx.language import pack
+
+    kept: dict[tuple[str, ...], object] = {}
+    load = pack.load_pack
+
+    def once(paths: Iterable[str | Path] = (), **how: object) -> object:
+        given = tuple(map(str, paths))
+        if given or how:
+            return load(given, **how)  # type: ignore[arg-type]
+        if () not in kept:
+            kept[()] = load()
+        return kept[()]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pack, "load_pack", once)
+        yield

@@ -13,6 +13,9 @@ from profrx.cli.output import choose, emit
 from profrx_parsers.errors import RuleError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from profrx.language.ast import Guard, Metric, Rule, Verdict
     from profrx.language.pack import Pack
 
 FORMATS: dict[str, tuple[str, ...]] = {"text": (".txt",), "json": (".json",), "sarif": (".sarif",)}
@@ -53,3 +56,14 @@ def load(paths: tuple[str, ...]) -> tuple[Pack, frozenset[str] | None]:
         return load_pack(paths), only if paths else None
     except PackError as err:
         raise RuleError(err.code, str(err), next_step="give a .rule file or a folder of them") from err
+
+
+def declared_in(pack: Pack, files: frozenset[str]) -> tuple[str, ...]:
+    """Return the ids of the metrics, guards, verdicts and rules that stand in the given files."""
+    tables: tuple[Mapping[str, Metric | Guard | Verdict | Rule], ...] = (
+        pack.metrics,
+        pack.guards,
+        pack.verdicts,
+        pack.rules,
+    )
+    return tuple(name for table in tables for name, node in table.items() if node.span.file in files)

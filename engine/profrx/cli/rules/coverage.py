@@ -11,7 +11,7 @@ import click
 from profrx.cli import options
 from profrx.cli.exits import Exit
 from profrx.cli.output import choose, emit
-from profrx.cli.rules.check import load
+from profrx.cli.rules.check import declared_in, load
 
 if TYPE_CHECKING:
     from profrx.evaluate.coverage import Coverage
@@ -46,10 +46,8 @@ def coverage(
 
     kind = choose(format_, output, FORMATS, "text")
     pack, files = load(paths)
-    found = coverage_(pack, only=only, mutate=not no_mutants)
-    if files is not None:
-        owners = {**pack.rules, **pack.verdicts, **pack.guards}
-        found = [one for one in found if owners[one.name].span.file in files]
+    chosen = only or (declared_in(pack, files) if files is not None else ())
+    found = coverage_(pack, only=chosen, mutate=not no_mutants) if chosen or files is None else []
     emit(json.dumps([asdict(one) for one in found], indent=2) if kind == "json" else _text(found), output)
     mutants = sum(one.mutants for one in found)
     noticed = 100 * sum(one.killed for one in found) / mutants if mutants else 100.0

@@ -13,7 +13,7 @@ import click
 from profrx.cli import options
 from profrx.cli.exits import Exit
 from profrx.cli.output import choose, emit
-from profrx.cli.rules.check import load
+from profrx.cli.rules.check import declared_in, load
 
 if TYPE_CHECKING:
     from profrx.evaluate.testing import TestReport, TestResult
@@ -46,10 +46,10 @@ def test(
 
     kind = choose(format_, output, FORMATS, "text")
     pack, files = load(paths)
-    report = run_tests(pack, only=only, params=options.parse_params(params), root=root)
-    if files is not None:
-        kept = tuple(one for one in report.results if one.span.file in files)
-        report = TestReport(kept, report.load_errors)
+    chosen = only or (declared_in(pack, files) if files is not None else ())
+    report = run_tests(pack, only=chosen, params=options.parse_params(params), root=root)
+    if files is not None and not chosen:
+        report = TestReport((), report.load_errors)
     emit({"text": _text, "json": _json, "junit": _junit}[kind](report), output)
     return Exit.CLEAN if report.passed else Exit.FINDINGS
 
