@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -257,3 +258,20 @@ def test_random_bytes_behind_a_header(write: Write) -> None:
         report = open_report(write(data))
         everything(report)
         assert serious(report)
+
+
+def test_every_problem_code_is_documented() -> None:
+    root = Path(__file__).resolve().parents[3]
+    source = "".join(path.read_text() for path in (root / "parsers" / "profrx_parsers" / "ncu").glob("*.py"))
+    used = set(re.findall(r'"((?:ncu|nvprof)-[a-z0-9-]+)"', source)) - {
+        "ncu-rep",
+        "ncu-csv",
+        "ncu-log",
+        "nvprof-csv",
+    }
+    told = (root / "docs" / "ncu-reader.md").read_text() + (root / "docs" / "errors.md").read_text()
+    assert {code for code in used if f"`{code}`" not in told and f"### {code}" not in told} == set()
+    documented = set(
+        re.findall(r"`((?:ncu|nvprof)-[a-z0-9-]+)`", (root / "docs" / "ncu-reader.md").read_text())
+    )
+    assert documented - used <= {"ncu-rep", "ncu-csv", "ncu-log", "nvprof-csv"}
