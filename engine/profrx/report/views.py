@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrx.report import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from profrx.report.model import Collect, Evidence, Finding, Link, ReportFindings
 
 LOCATIONS = 5
 GAPS = 3
+COMMANDS = {"nsys": "nsys profile", "rocprof-compute": "rocprof-compute profile"}
+"""Tools whose collecting is a subcommand. Source: their public command-line documentation."""
+LISTS = frozenset({"--metrics", "--trace"})
+"""Flags whose value is a list joined by commas."""
+_FLAG = re.compile(r" (?=--?[A-Za-z])")
 OPERATORS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
@@ -181,12 +187,25 @@ def _together(
 
 
 def together(options: Sequence[str]) -> str:
-    """Join options of one tool: ``ncu --section A --section B``; of several tools, with ``and``."""
-    by_tool: dict[str, list[str]] = {}
+    """Join options of one tool: ``ncu --section A --section B``; of several tools, with ``and``.
+
+    Each flag with its values comes once; comma-separated lists of one flag become one list.
+    """
+    by_tool: dict[str, dict[str, None]] = {}
     for one in options:
-        tool, _, rest = one.partition(" ")
-        by_tool.setdefault(tool, []).append(rest)
-    return " and ".join(" ".join([tool, *rest]).strip() for tool, rest in by_tool.items())
+        command, *flags = _FLAG.split(one)
+        by_tool.setdefault(command, {}).update(dict.fromkeys(flags))
+    return " and ".join(" ".join([command, *_lists(flags)]) for command, flags in by_tool.items())
+
+
+def _lists(flags: Iterable[str]) -> list[str]:
+    """Join the comma-separated values of flags that take such lists, in the order of first mention."""
+    found: dict[str, dict[str, None]] = {}
+    for one in flags:
+        name, _, value = one.partition(" ")
+        key, parts = (name, value.split(",")) if name in LISTS else (one, [])
+        found.setdefault(key, {}).update(dict.fromkeys(parts))
+    return [f"{key} {','.join(parts)}" if parts else key for key, parts in found.items()]
 
 
 def _parts(report: ReportFindings) -> tuple[tuple[str, bool, str], ...]:
@@ -203,7 +222,7 @@ def option(collect: Collect) -> str:
     """Return a collection option as one types it."""
     if collect.option.startswith(collect.tool + " "):
         return collect.option
-    return f"{collect.tool} {collect.option}".strip()
+    return f"{COMMANDS.get(collect.tool, collect.tool)} {collect.option}".strip()
 
 
 def ranges(launches: list[int]) -> str:
