@@ -20,8 +20,8 @@ from profrx.language.printer import to_text
 from .conftest import Judge, assembled
 
 VARIABLES = ("sm.throughput", "memory.throughput")
-STEPS = [Fraction(n, 60) for n in range(61)]
-"""Thresholds below are multiples of 10 %, so sixtieths hit each of them and two points between neighbours."""
+STEPS = [Fraction(n, 20) for n in range(21)]
+"""Thresholds below are 10, 30, 50, 70 %, so steps of 5 % hit each of them and three points between neighbours."""
 
 thresholds = st.sampled_from([10, 30, 50, 70]).map(lambda n: ast.Quantity(float(n), "%"))
 names = st.sampled_from(VARIABLES).map(ast.Name)

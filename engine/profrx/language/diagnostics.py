@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from profrx.language.ast import NOWHERE, Span
 
+MAX_COMPARED = 2000
+"""Names that a misspelt one is compared with."""
 Severity = Literal["error", "warning", "note"]
 
 
@@ -99,6 +101,9 @@ class Diagnostic:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``did you mean x?`` for the nearest of `known`, or nothing."""
-    close = get_close_matches(word, known, n=3, cutoff=0.6)
+    """``did you mean x?`` for the nearest of `known`, or nothing; long words and far lengths are not compared."""
+    if len(word) > 80:
+        return ""
+    near = [one for one in known if abs(len(one) - len(word)) <= 2 + len(word) // 2][:MAX_COMPARED]
+    close = get_close_matches(word, near, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(close)}?" if close else ""

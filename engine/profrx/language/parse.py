@@ -14,7 +14,15 @@ from profrx.language.build_blocks import DeclarationBuilder
 from profrx.language.diagnostics import Diagnostic, Lines
 from profrx.language.lr import Driver, Unexpected
 from profrx.language.recover import next_statement
-from profrx.language.scan import MAX_DECLARATION, MAX_ERRORS, MAX_FILE, MAX_TOKENS, Chunk, split
+from profrx.language.scan import (
+    MAX_DECLARATION,
+    MAX_DECLARATIONS,
+    MAX_ERRORS,
+    MAX_FILE,
+    MAX_TOKENS,
+    Chunk,
+    split,
+)
 from profrx.language.syntax_errors import explain
 
 
@@ -75,6 +83,11 @@ def read(text: str, file: str = "<text>") -> Parsed:
         )
     lines = Lines(text, file)
     chunks, problems = split(lines)
+    if len(chunks) > MAX_DECLARATIONS:
+        message = f"the file has {len(chunks)} declarations; the first {MAX_DECLARATIONS} are read"
+        place = lines.span(chunks[MAX_DECLARATIONS].start, chunks[MAX_DECLARATIONS].start + 1)
+        problems.append(Diagnostic("file-too-large", message, place, hint="split it into several files"))
+        del chunks[MAX_DECLARATIONS:]
     builder = DeclarationBuilder(lines)
     driver = Driver(builder)
     declarations: list[ast.Declaration] = []

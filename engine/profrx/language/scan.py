@@ -13,18 +13,18 @@ from profrx.language.diagnostics import Diagnostic, Lines
 
 MAX_FILE = 1 << 20
 """Bytes of one rule file."""
-MAX_DECLARATIONS = 4000
+MAX_DECLARATIONS = 1500
 """Declarations in one rule file."""
 MAX_DECLARATION = 64 << 10
 """Characters of one declaration."""
 MAX_DEPTH = 100
 """Nested brackets or operators in one expression."""
-MAX_TOKENS = 200_000
+MAX_TOKENS = 120_000
 """Words, numbers, strings and signs in one rule file."""
 MAX_ERRORS = 100
 """Mistakes reported in one rule file."""
-MAX_STRING = 8 << 10
-"""Characters of one string."""
+MAX_CHAIN = 150
+"""Nested operators of an expression with all the lets it reads; also metrics computed from metrics."""
 MAX_PATTERN = 256
 """Characters of one regular expression or glob."""
 
@@ -38,6 +38,7 @@ _PIECE = re.compile(
     r"|(?P<open>[{(])|(?P<close>[})])"
     r'|(?P<unclosed>"{1,3})'
     r"|(?P<word>[A-Za-z_][\w.-]*)"
+    r"|(?P<other>[^\s\"#{}()A-Za-z_]+)"
 )
 
 

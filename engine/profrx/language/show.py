@@ -28,7 +28,9 @@ def to_text(diagnostics: Iterable[Diagnostic], files: Mapping[str, str]) -> str:
     `files` maps file names to their text; a diagnostic of a file that is not there shows no source line.
     """
     ordered = in_order(diagnostics)
-    paragraphs = [_paragraph(d, files) for d in ordered]
+    named = {diagnostic.span.file for diagnostic in ordered}
+    lines = {name: text.split("\n") for name, text in files.items() if name in named}
+    paragraphs = [_paragraph(d, lines) for d in ordered]
     return "\n\n".join([*paragraphs, summary(ordered)]) + "\n"
 
 
@@ -41,21 +43,20 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
     return ", ".join(parts) if parts else "no mistakes found"
 
 
-def _paragraph(diagnostic: Diagnostic, files: Mapping[str, str]) -> str:
+def _paragraph(diagnostic: Diagnostic, files: Mapping[str, list[str]]) -> str:
     span = diagnostic.span
     place = f"{span.file}:{span.line}:{span.column}: " if span.file else ""
     about = f"\n  in: {diagnostic.subject}" if diagnostic.subject else ""
     head = f"{place}{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
-    excerpt = source_excerpt(span, files.get(span.file, ""))
+    excerpt = _excerpt(span, files.get(span.file, []))
     expected = f"\n  expected: {', '.join(diagnostic.expected[:8])}" if diagnostic.expected else ""
     hint = f"\n  help: {diagnostic.hint}" if diagnostic.hint else ""
     return f"{head}{excerpt}{expected}{hint}{about}\n  see: {DOCS}#{diagnostic.code}"
 
 
-def source_excerpt(span: Span, text: str) -> str:
+def _excerpt(span: Span, lines: list[str]) -> str:
     """The line of a span and a line of carets under it; long lines are cut around the place."""
-    lines = text.split("\n")
-    if not text or not 1 <= span.line <= len(lines):
+    if not 1 <= span.line <= len(lines):
         return ""
     line = lines[span.line - 1].rstrip("\r")
     start = min(span.column - 1, len(line))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from profrx.language.check.context import Context
+from profrx.language.check.limits import limits
 from profrx.language.check.names import names
 from profrx.language.check.patterns import patterns
 from profrx.language.check.quality import quality
@@ -20,7 +21,19 @@ from profrx.language.pack import Pack
 
 Pass = Callable[[Context], None]
 
-PASSES: tuple[Pass, ...] = (names, units, patterns, ranges, tables, tree, usage, sources, templates, quality)
+PASSES: tuple[Pass, ...] = (
+    limits,
+    names,
+    units,
+    patterns,
+    ranges,
+    tables,
+    tree,
+    usage,
+    sources,
+    templates,
+    quality,
+)
 """Order matters: a declaration that an earlier pass finds broken is spared by the later ones that build on it."""
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from profrx.language import ast
-from profrx.language.diagnostics import Diagnostic, Severity
+from profrx.language.diagnostics import MAX_COMPARED, Diagnostic, Severity, did_you_mean
 from profrx.language.pack import Pack
 from profrx.language.walk import Judge
 
@@ -73,12 +74,16 @@ class Context:
         only: names of the files whose declarations are judged; the rest is background (None = all).
         found: diagnostics so far.
         broken: declarations with an error, by identity: later passes leave them alone.
+        hopeless: declarations that no pass may look into.
+        compared: names that misspelt ones were compared with so far.
     """
 
     pack: Pack
     only: frozenset[str] | None = None
     found: list[Diagnostic] = field(default_factory=list)
     broken: set[int] = field(default_factory=set)
+    hopeless: set[int] = field(default_factory=set)
+    compared: int = 0
 
     def report(
         self,
@@ -96,9 +101,30 @@ class Context:
         if severity == "error":
             self.broken.add(id(owner))
 
+    def suggest(self, word: str, known: Collection[str]) -> str:
+        """``did you mean x?``, as long as not too many names were compared in this run."""
+        self.compared += min(len(known), MAX_COMPARED)
+        return did_you_mean(word, known) if self.compared < 50 * MAX_COMPARED else ""
+
     def wanted(self, node: ast.Declaration) -> bool:
         """Whether a declaration is to be judged."""
-        return self.only is None or node.span.file in self.only
+        return id(node) not in self.hopeless and (self.only is None or node.span.file in self.only)
+
+    @cached_property
+    def parents(self) -> frozenset[str]:
+        """What can stand after `under`."""
+        rows = {row.name for verdict in self.pack.verdicts.values() for row in verdict.rows}
+        return frozenset(rows | self.pack.rules.keys())
+
+    @cached_property
+    def raw_names(self) -> dict[str, str]:
+        """Vendors' names in the catalogue -> logical names."""
+        found: dict[str, str] = {}
+        for metric in self.pack.metrics.values():
+            for source in metric.sources:
+                for name in source.names:
+                    found.setdefault(name, metric.name)
+        return found
 
     def judges(self) -> Iterator[Judge]:
         """Rules, verdicts and guards to judge."""

@@ -230,6 +230,9 @@ class Compiler:
             return And(
                 (self.order(low, "<=", node.operand, scope), self.order(node.operand, "<=", high, scope))
             )
+        if all(isinstance(item, ast.Text) for item in node.items):
+            texts = frozenset(item.value for item in node.items if isinstance(item, ast.Text))
+            return Simple(self.variable(node.operand, scope, "text"), "in", texts)
         return _or([self.order(node.operand, "==", item, scope) for item in node.items])
 
     def order(self, a: ast.Expr, op: str, b: ast.Expr, scope: Scope) -> Formula:

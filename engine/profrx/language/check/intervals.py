@@ -243,4 +243,7 @@ def _call(name: str, a: list[Interval]) -> Interval:
 
 
 def _root(value: Bound) -> Bound:
-    return value if value in (INF,) else Fraction(math.sqrt(max(0.0, float(value))))
+    try:
+        return Fraction(math.sqrt(max(0.0, float(value))))
+    except OverflowError:
+        return INF

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from profrx.language import ast
 from profrx.language.check.context import MEMBER_NAMES, NARROW_TO_WIDE, Context, Scope
 from profrx.language.check.misnamed import meant
-from profrx.language.diagnostics import did_you_mean
 from profrx.language.walk import Judge, children, expressions
 
 TOOLS = ("ncu", "nsys", "rocm", "torch", "metal", "bench")
@@ -45,16 +44,16 @@ def _known(
     code: str,
     what: str,
     name: str,
-    known: Iterable[str],
+    known: Collection[str],
     span: ast.Span,
     hint: str = "",
 ) -> bool:
     """Report `name` unless it is one of `known`; a word knows its place better than the statement does."""
-    known = list(known)
     if name in known:
         return True
+    known = list(known)
     span = getattr(name, "span", span)
-    hint = did_you_mean(name, known) or hint or (f"known: {', '.join(known)}" if len(known) <= 12 else "")
+    hint = context.suggest(name, known) or hint or (f"known: {', '.join(known)}" if len(known) <= 12 else "")
     context.report(node, code, f"there is no {what} `{name}`", span, hint=hint)
     return False
 
@@ -77,11 +76,9 @@ def _judge(context: Context, node: Judge) -> None:
         _reference(context, node, reference, node.span)
     for test in node.tests:
         _test(context, node, test)
-    rows = [row.name for verdict in pack.verdicts.values() for row in verdict.rows]
     if isinstance(node, ast.Rule | ast.Verdict):
         for parent in node.under:
-            known = [*rows, *pack.rules]
-            _known(context, node, "unknown-parent", "verdict row or rule", parent, known, node.span)
+            _known(context, node, "unknown-parent", "verdict row or rule", parent, context.parents, node.span)
     if isinstance(node, ast.Rule):
         _rule(context, node)
     if isinstance(node, ast.Guard):
@@ -89,7 +86,9 @@ def _judge(context: Context, node: Judge) -> None:
             if "." in name:
                 _known(context, node, "unknown-metric", "metric", name, pack.metrics, node.span)
             else:
-                _known(context, node, "unknown-rule", "rule", name, [*pack.rules, *pack.verdicts], node.span)
+                _known(
+                    context, node, "unknown-rule", "rule", name, {**pack.rules, **pack.verdicts}, node.span
+                )
     if isinstance(node, ast.Verdict):
         for row in node.rows:
             if not _ID.fullmatch(row.name):
@@ -204,7 +203,7 @@ def _name(context: Context, scope: Scope, node: ast.Name) -> None:
         )
         return
     wrong = meant(name)
-    logical = wrong[0] if wrong else by_raw_name(context).get(name, "")
+    logical = wrong[0] if wrong else context.raw_names.get(name, "")
     if wrong or logical:
         why = f"no report holds `{name}`: {wrong[1]}" if wrong else f"`{name}` is a vendor's name"
         hint = (
@@ -220,7 +219,7 @@ def _name(context: Context, scope: Scope, node: ast.Name) -> None:
         return
     code, what = ("unknown-metric", "metric") if "." in name else ("unknown-name", "param, let or metric")
     context.report(
-        owner, code, f"there is no {what} `{name}`", node.span, hint=did_you_mean(name, scope.known())
+        owner, code, f"there is no {what} `{name}`", node.span, hint=context.suggest(name, scope.known())
     )
 
 
@@ -229,16 +228,6 @@ def _raw(context: Context, owner: ast.Declaration, name: str, span: ast.Span) ->
     if wrong is not None:
         message = f"no report holds `{name}`: {wrong[1]}"
         context.report(owner, "unknown-raw-name", message, span, hint=f"did you mean {wrong[0]}?")
-
-
-def by_raw_name(context: Context) -> dict[str, str]:
-    """Vendor's names of the catalogue -> logical names."""
-    return {
-        name: metric.name
-        for metric in reversed(list(context.pack.metrics.values()))
-        for source in metric.sources
-        for name in source.names
-    }
 
 
 def _test(context: Context, node: Judge, test: ast.Test) -> None:

@@ -150,5 +150,8 @@ def in_unit(value: Bound, name: str) -> str:
     """A base value in a unit, ``%`` for shares."""
     if value in (INF, -INF):
         return "infinity" if value > 0 else "-infinity"
-    number = unit(name).from_base(float(value))
+    try:
+        number = unit(name).from_base(float(value))
+    except OverflowError:
+        return "infinity" if value > 0 else "-infinity"
     return f"{number:.6g} {name}".rstrip()

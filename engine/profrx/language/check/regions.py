@@ -22,6 +22,8 @@ from profrx.language.check.intervals import Interval
 
 MAX_CELLS = 500_000
 """More cells than this are not looked at: the answer is then `too_large`."""
+MAX_WORK = 50 * MAX_CELLS
+"""Cells times comparisons."""
 OTHER = "\x00any other text"
 
 Cell = dict[Variable, Value]
@@ -61,7 +63,8 @@ class Space:
         ]
         self.groups = [list(group) for group in {id(group): group for group in linked.values()}.values()]
         self.exact = not any(a.inputs & b.inputs for a, b in combinations(self.variables, 2))
-        self.too_large = math.prod(map(len, self.candidates)) > MAX_CELLS
+        cells = math.prod(map(len, self.candidates))
+        self.too_large = cells > MAX_CELLS or cells * len(atoms) > MAX_WORK
         self._memo: dict[int, tuple[Any, Any]] = {}
 
     def truth(self, formula: Formula) -> tuple[Any, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from profrx.language import ast
 from profrx.language.check.context import Context, Scope
 from profrx.language.check.types import Type, Typer
-from profrx.language.diagnostics import did_you_mean
 from profrx.language.template import NUMBER, Field, fields
 from profrx.language.units import NONE, UnitError, unit
 from profrx.language.walk import Judge
@@ -38,7 +37,7 @@ def _field(
         context.report(node, "template", where + field.problem, span)
         return
     if scope.find(field.name) is None:
-        hint = did_you_mean(field.name, scope.known()) or "texts can name params, lets and metrics"
+        hint = context.suggest(field.name, scope.known()) or "texts can name params, lets and metrics"
         context.report(node, "template-name", f"{where}there is no `{field.name}`", span, hint=hint)
         return
     problem = format_problem(field.spec, typer.name(ast.Name(field.name), scope))

@@ -1,0 +1,121 @@
+"""No input makes the parser, the checker or the formatter loop, recurse without bound, or fail otherwise than by diagnostics.
+
+How long each takes is measured by benchmarks/rules_load.py.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profrx.language import scan
+from profrx.language.check import check
+from profrx.language.format import format_text
+from profrx.language.pack import Source, assemble
+from profrx.language.parse import RuleSyntaxError, parse_expr, read
+from profrx.language.show import to_json, to_sarif, to_text
+
+from .conftest import CATALOGUE
+from .hostile import INPUTS
+
+HARMLESS = {"empty", "comments", "comment lines", "newlines", "blanks", "chain of rules"}
+HARMLESS |= {"long names", "lets that double", "conditions that double", "tests", "many inputs", "templates"}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_hostile_input_becomes_diagnostics(name: str) -> None:
+    text = INPUTS[name]
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    pack = assemble([Source("base", "catalogue.rule", CATALOGUE.encode()), Source("user", "h.rule", data)])
+    found = check(pack)
+    assert name in HARMLESS or found
+    assert len(to_text(found, pack.files)) < 40 * 2**20
+    assert to_json(found)
+    assert to_sarif(found)
+
+
+@pytest.mark.parametrize("name", ["nots", "many parentheses", "tests", "sets", "comparisons"])
+def test_the_formatter_is_bounded_too(name: str) -> None:
+    text = INPUTS[name]
+    assert isinstance(text, str)
+    if read(text).diagnostics:
+        with pytest.raises(RuleSyntaxError):
+            format_text(text)
+    else:
+        assert format_text(text)
+
+
+def test_recursion_stays_far_from_the_limit() -> None:
+    """The deepest expression that is accepted is judged with a small stack."""
+    deep = "not " * (scan.MAX_DEPTH - 1) + "sm.throughput > 3 %"
+    before = sys.getrecursionlimit()
+    frame, depth = sys._getframe(), 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
+    rule = f'rule r {{ title "R" because "b" when {deep} }}'
+    pack = assemble(
+        [Source("base", "catalogue.rule", CATALOGUE.encode()), Source("user", "h.rule", rule.encode())]
+    )
+    sys.setrecursionlimit(depth + 600)
+    try:
+        assert not [d for d in check(pack) if d.severity == "error"]
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(max_size=200))
+def test_any_text_is_read(text: str) -> None:
+    read(text)
+
+
+pieces = st.sampled_from(
+    ["rule r {", "}", "when", "title", '"x"', '"""', "(", ")", "sm.throughput", "<", "3 %", "and", "test", "given", "expect fired", "{", ",", "=", "param", "in", "..", "\n", "#", "if", "then", "let", "one_of {", "fix", "@", "metric a.b {", "source ncu", "-", "??", "not"]
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(pieces, max_size=40))
+def test_any_sequence_of_tokens_is_judged(words: list[str]) -> None:
+    text = " ".join(words)
+    pack = assemble(
+        [Source("base", "catalogue.rule", CATALOGUE.encode()), Source("user", "h.rule", text.encode())]
+    )
+    found = check(pack)
+    assert to_text(found, pack.files)
+    if not any(d.severity == "error" for d in read(text).diagnostics):
+        assert format_text(format_text(text)) == format_text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os').system('x')", 'open("/etc/passwd")', "lambda: 0", "a.__class__", "1 if 2 else 3"],
+)
+def test_an_expression_calls_nothing(text: str) -> None:
+    """Code is at most a name or a function that does not exist."""
+    try:
+        expr = parse_expr(text)
+    except RuleSyntaxError:
+        return
+    rule = f'rule r {{ title "R" because "b" when {text} }}'
+    found = check(assemble([Source("user", "h.rule", rule.encode())]))
+    assert {d.code for d in found} & {"unknown-function", "unknown-metric", "unknown-name"}, expr
+
+
+def test_limits_are_documented(fixtures: object) -> None:
+    from pathlib import Path
+
+    docs = (Path(__file__).parents[2] / "docs" / "language.md").read_text("utf-8")
+    for value in (
+        scan.MAX_FILE,
+        scan.MAX_DECLARATIONS,
+        scan.MAX_DECLARATION,
+        scan.MAX_DEPTH,
+        scan.MAX_CHAIN,
+        scan.MAX_TOKENS,
+        scan.MAX_PATTERN,
+    ):
+        assert f"{value:,}" in docs, value
