@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,7 @@ def test_latency_outranks_conflicts_without_cost(reports: dict[str, ReportFindin
     for report in reports.values():
         for kernel in report.kernels:
             ranked = [f for f in report.findings if f.subject.kernel == kernel.kernel]
-            for first, second in zip(ranked, ranked[1:], strict=False):
+            for first, second in pairwise(ranked):
                 if first.cause in ("shared-bank-conflicts", "occupancy"):
                     assert first.saving is not None
                     assert (
