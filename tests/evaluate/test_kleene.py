@@ -114,8 +114,21 @@ def test_too_deep_an_expression_is_an_error_not_a_crash() -> None:
         Evaluator(Metrics(Pack(), frame_of({"p": [1.0]}))).column(expr)
 
 
+def test_a_report_that_stores_text_for_a_number_makes_it_unknown() -> None:
+    frame = frame_of({"n": ["text", None], "m": [1.0, 2.0]})
+    for expr in ('raw "n" + 1', '-raw "n"', 'sqrt(raw "n")', 'min(raw "n", 1)', 'raw "n" ?? 1'):
+        assert evaluate(expr, frame) in ([None, None], [1.0, 1.0]), expr
+    for expr in ('raw "n" > 3', 'raw "m" == "text"', '(raw "m" ?? "x") matches "x"', 'raw "n" in 1 .. 2'):
+        assert set(evaluate(expr, frame)) <= {None, True}, expr
+    assert evaluate('least("n": raw "n", "m": raw "m")', frame) == ["m", "m"]
+    assert evaluate('if raw "m" > 1 then raw "n" else "b"', frame) == ["b", None]
+
+
 def test_parts_that_do_not_fit_are_a_rule_error() -> None:
     with pytest.raises(RuleError, match="do not fit together"):
-        evaluate('raw "n" + 1', frame_of({"n": ["text", None]}))
-    with pytest.raises(RuleError, match="do not fit together"):
         evaluate("true > 3", frame_of({"n": [1.0]}))
+    with pytest.raises(RuleError, match="a condition is expected"):
+        evaluate(
+            'count(1 over instances "m" where value)',
+            frame_of({"n": [1.0]}, instances={"m": [(0, "a", 1.0)]}),
+        )

@@ -167,6 +167,8 @@ class Metrics:
             return pa.scalar(None, pa.string() if metric.kind == "text" else pa.float64())
         if metric.kind == "text":
             texts = operators.spread(column, self.frame.rows)
+            if not operators.is_text(texts):
+                texts = texts.cast(pa.string())
             return texts.dictionary_encode() if pa.types.is_string(texts.type) else texts
         if not pa.types.is_floating(column.type):
             return column if operators.is_bool(column) else _numbers_of_text(column)

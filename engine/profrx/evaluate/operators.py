@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from profrx_parsers.errors import RuleError
+
 Value = Any
 """`pa.Array` or `pa.Scalar`; pyarrow ships no type information."""
 
@@ -55,8 +57,31 @@ def finite(value: Value) -> Value:
     return pc.if_else(pc.is_finite(value), value, UNKNOWN)
 
 
+def numeric(value: Value) -> Value:
+    """Return a value for arithmetic; text is unknown there (a report may store text where a number is due)."""
+    if not is_text(value):
+        return value
+    return UNKNOWN if isinstance(value, pa.Scalar) else pa.nulls(len(value), pa.float64())
+
+
+def aligned(left: Value, right: Value) -> tuple[Value, Value]:
+    """Decode two values of one expression; beside text, anything that is no text is unknown text."""
+    left, right = plain(left), plain(right)
+    if is_text(left) != is_text(right):
+        left, right = _as_text(left), _as_text(right)
+    return left, right
+
+
+def _as_text(value: Value) -> Value:
+    if is_text(value):
+        return value
+    nothing = pa.scalar(None, pa.string())
+    return nothing if isinstance(value, pa.Scalar) else pa.nulls(len(value), pa.string())
+
+
 def arithmetic(op: str, left: Value, right: Value) -> Value:
     """``+ - * /``; unknown when a side is, and where the divisor is zero."""
+    left, right = numeric(left), numeric(right)
     if op == "/":
         zero = pc.equal(right, 0.0)
         if isinstance(right, pa.Scalar):
@@ -68,16 +93,10 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
 
 
 def compare(op: str, left: Value, right: Value) -> Value:
-    """Compare numbers or text."""
-    if is_text(left) or is_text(right):
-        return _compare_text(op, left, right)
-    return _COMPARE[op](left, right)
-
-
-def _compare_text(op: str, left: Value, right: Value) -> Value:
-    if isinstance(left, pa.DictionaryArray) and isinstance(right, pa.Scalar):
+    """Compare numbers or text; a number and a text do not compare: unknown."""
+    if isinstance(left, pa.DictionaryArray) and isinstance(right, pa.StringScalar):
         return per_text(left, lambda words: _COMPARE[op](words, right))
-    return _COMPARE[op](plain(left), plain(right))
+    return _COMPARE[op](*aligned(left, right))
 
 
 def plain(value: Value) -> Value:
@@ -106,7 +125,7 @@ def either(left: Value, right: Value) -> Value:
 
 def negate(value: Value) -> Value:
     """``not x`` or ``-x``, by type."""
-    return pc.invert(value) if is_bool(value) else pc.negate(value)
+    return pc.invert(value) if is_bool(value) else pc.negate(numeric(value))
 
 
 def same(left: Value, right: Value) -> Value:
@@ -118,7 +137,7 @@ def same(left: Value, right: Value) -> Value:
 
 def choose(condition: Value, then: Value, otherwise: Value) -> Value:
     """``if c then a else b``; an unknown condition gives unknown unless both arms agree."""
-    then, otherwise = plain(then), plain(otherwise)
+    then, otherwise = aligned(then, otherwise)
     chosen = pc.if_else(condition, then, otherwise)
     if condition.is_valid if isinstance(condition, pa.Scalar) else condition.null_count == 0:
         return chosen
@@ -127,8 +146,16 @@ def choose(condition: Value, then: Value, otherwise: Value) -> Value:
 
 
 def default(value: Value, otherwise: Value) -> Value:
-    """``x ?? y``."""
-    return pc.coalesce(plain(value), plain(otherwise))
+    """``x ?? y``; a known default says whether text or a number is meant."""
+    value, otherwise = plain(value), plain(otherwise)
+    if is_text(value) != is_text(otherwise):
+        known_default = (
+            otherwise.is_valid if isinstance(otherwise, pa.Scalar) else otherwise.null_count < len(otherwise)
+        )
+        if not known_default:
+            return value
+        value = _as_text(value) if is_text(otherwise) else numeric(value)
+    return pc.coalesce(value, otherwise)
 
 
 def known(value: Value) -> Value:
@@ -143,11 +170,12 @@ def extreme(function: str, values: list[Value]) -> Value:
 
 
 def apply(function: str, values: list[Value]) -> Value:
-    """Call a built-in function on numbers."""
-    if function in ("min", "max"):
-        return extreme(function, values)
+    """Call a built-in function."""
     if function == "known":
         return known(values[0])
+    values = [numeric(value) for value in values]
+    if function in ("min", "max"):
+        return extreme(function, values)
     if function == "clamp":
         return extreme("max", [values[1], extreme("min", [values[0], values[2]])])
     if function == "amdahl":
@@ -183,7 +211,7 @@ def _join(words: list[str]) -> str | None:
 
 def as_floats(value: Value, rows: int, missing: float = math.nan) -> Any:
     """Return a float64 numpy column with `missing` where the value is unknown."""
-    column = spread(value, rows)
+    column = spread(numeric(value), rows)
     if column.null_count:
         column = (
             column.fill_null(missing) if not is_bool(column) else column.cast(pa.float64()).fill_null(missing)
@@ -201,9 +229,19 @@ def spread(value: Value, rows: int) -> Any:
 def tristate(value: Value, rows: int) -> tuple[Any, Any]:
     """Split a truth column into two numpy masks: certainly true, unknown."""
     column = spread(value, rows)
+    if not is_bool(column):
+        column = column.cast(pa.bool_()) if column.null_count == rows else _no_truth(column)
     true = column.fill_null(False).to_numpy(zero_copy_only=False)
     unknown = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else np.zeros(rows, bool)
     return true, unknown
+
+
+def _no_truth(column: Value) -> Value:
+    raise RuleError(
+        "rule-type",
+        f"a condition is expected, this is {'text' if is_text(column) else 'a number'}",
+        next_step="compare it with something; `profrx rules check` shows where",
+    )
 
 
 def from_tristate(true: Any, unknown: Any) -> Any:

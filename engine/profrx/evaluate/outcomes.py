@@ -31,8 +31,10 @@ LEVELS: dict[str, tuple[str, ...]] = {"severity": SEVERITIES, "confidence": CONF
 class Fired:
     """What a rule says about the subjects it fired on, in ascending row order.
 
+    Constant columns are broadcast, not stored: a pack of hundreds of rules may fire on every one of many launches.
+
     Attributes:
-        rows: int64 rows of the scope's frame.
+        rows: int32 rows of the scope's frame.
         low, high: share of the run time saved, float64 in 0..1, NaN = no estimate.
         severity, confidence: index into `LEVELS`, -1 = unwritten (derived later).
         suppressors: rules that suppress this one somewhere.
@@ -296,16 +298,16 @@ def suppliable(program: Program, rule: ast.Rule, metrics: Metrics) -> Any:
 
 
 def _details(rule: ast.Rule, evaluator: Evaluator, rows: Any) -> Fired:
-    low = high = np.full(rows.size, np.nan)
+    low = high = np.broadcast_to(np.nan, rows.size)
     if rule.estimate is not None:
         low, high = estimate(rule.estimate, evaluator, rows)
     return Fired(
-        rows,
+        rows.astype(np.int32),
         low,
         high,
         _level(rule.severity, "severity", evaluator, rows),
         _level(rule.confidence, "confidence", evaluator, rows),
-        np.full(rows.size, -1, dtype=np.int16),
+        np.broadcast_to(np.int16(-1), rows.size),
     )
 
 
@@ -323,6 +325,8 @@ def estimate(node: ast.Estimate, evaluator: Evaluator, rows: Any) -> tuple[Any, 
 
 def _level(levels: tuple[ast.Level, ...], kind: str, evaluator: Evaluator, rows: Any) -> Any:
     """The first level whose condition certainly holds; -1 where none does."""
+    if not levels:
+        return np.broadcast_to(np.int8(-1), rows.size)
     found = np.full(rows.size, -1, dtype=np.int8)
     for level in levels:
         code = LEVELS[kind].index(level.level)
@@ -354,6 +358,7 @@ def _suppress(outcomes: Outcomes) -> None:
                     rows = np.setdiff1d(rows, part)
             hits = np.isin(symptom.rows, rows, assume_unique=True) & (symptom.explained_by < 0)
             if hits.any():
+                symptom.explained_by = symptom.explained_by.copy()
                 symptom.explained_by[hits] = len(symptom.suppressors)
                 symptom.suppressors.append(name)
 
