@@ -1,0 +1,92 @@
+"""The evaluated condition tree: faithful to the evaluation, and its deciding parts do decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from tests.evaluate.strategies import RAWS, conditions, numbers, tables
+from tests.evaluate.support import frame_of
+
+from profrx.evaluate.compile import Evaluator
+from profrx.evaluate.metrics import Metrics
+from profrx.evaluate.showing import MAX_TEXT, text_of
+from profrx.evaluate.trace import Step, deciding, fact, margin, trace, written
+from profrx.language import ast
+from profrx.language.pack import Pack
+from profrx.language.parse import parse_expr
+
+QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def evaluator(rows: list[dict[str, Any]]) -> Evaluator:
+    raw = {name: [row["raw"][name] for row in rows] for name in RAWS}
+    instances = [(i, key, value) for i, row in enumerate(rows) for key, value in row["m"]]
+    return Evaluator(Metrics(Pack(), frame_of(raw, instances={"m": instances} if instances else {})))
+
+
+def settled(step: Step, row: int, leaves: list[Step]) -> Any:
+    """The value of a condition when only the deciding leaves are known (Kleene, by the documentation)."""
+    if step.kind == "leaf":
+        return step.values[row] if any(leaf is step for leaf in leaves) else None
+    parts = [settled(part, row, leaves) for part in step.parts]
+    match step.kind:
+        case "and":
+            return False if False in parts else None if None in parts else True
+        case "or":
+            return True if True in parts else None if None in parts else False
+        case "not":
+            return None if parts[0] is None else not parts[0]
+        case "let":
+            return parts[0]
+    condition, then, otherwise = parts
+    return None if condition is None else then if condition else otherwise
+
+
+@QUICK
+@given(conditions(total=True), tables())
+def test_the_deciding_parts_alone_settle_the_outcome(expr: ast.Expr, rows: list[dict[str, Any]]) -> None:
+    view = evaluator(rows)
+    step = trace(view, expr)
+    assert step.values == view.column(expr).to_pylist()
+    for row, value in enumerate(step.values):
+        leaves = deciding(step, row)
+        assert leaves
+        if value is None:
+            assert any(leaf.values[row] is None for leaf in leaves)
+        elif not any(part.kind == "if" for part in _all(step)):
+            assert settled(step, row, leaves) is value
+        for leaf in leaves:
+            fact(view, leaf, row)
+    assert written(view, step, 0)[0].startswith(str(step.values[0]).lower().replace("none", "unknown"))
+
+
+def _all(step: Step) -> list[Step]:
+    return [step, *(inner for part in step.parts for inner in _all(part))]
+
+
+@QUICK
+@given(st.one_of(numbers(total=True), conditions(total=True)))
+def test_shown_text_reads_back_as_the_same_expression(expr: ast.Expr) -> None:
+    text = text_of(expr)
+    assume(len(text) < MAX_TEXT and "…" not in text)
+    assert text_of(parse_expr(text)) == text
+
+
+def test_margins_are_signed_by_the_side_that_holds() -> None:
+    assert margin(">", 60.0, 50.0) == 0.2
+    assert margin("<", 60.0, 50.0) == -0.2
+    assert margin("<=", 40.0, 50.0) == 0.2
+    assert margin(">=", -40.0, -50.0) == 0.2
+    assert margin(">", 1.0, 0.0) is None
+    assert margin("==", 1.0, 2.0) is None
+    assert margin(">", None, 2.0) is None
+    assert margin("==", "a", "b") is None
+
+
+def test_a_threshold_on_the_left_is_turned_round() -> None:
+    view = evaluator([{"raw": {"a": 0.3, "b": None, "c": None}, "m": []}])
+    (leaf,) = deciding(trace(view, parse_expr('20 % < raw "a"')), 0)
+    one = fact(view, leaf, 0)
+    assert (one.op, one.value, one.threshold, one.unit) == (">", 30.0, 20.0, "%")
