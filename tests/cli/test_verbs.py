@@ -245,3 +245,18 @@ def test_new_rule_passes_its_own_check_tests_and_layout(profrx: Run, tmp_path: P
     assert profrx("rules", "coverage", file, "--fail-under", "100").code == 0
     assert profrx("rules", "new", "long-waits", "-o", file).code == 2
     assert profrx("rules", "new", "Bad Name").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [(["inspect"], "inspection-1"), (["explain"], "explain-1"), (["diagnose"], "findings-1")],
+)
+def test_json_results_validate_against_their_schema(
+    profrx: Run, report: Path, words: list[str], name: str
+) -> None:
+    import jsonschema
+
+    from profrx.report.json import schema_file
+
+    schema = json.loads(schema_file(name).read_text(encoding="utf-8"))
+    jsonschema.validate(json.loads(profrx(*words, report, "--format", "json").out), schema)

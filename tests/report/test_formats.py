@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import jsonschema
@@ -23,6 +24,11 @@ CASES = ["findings", "many", "hostile", "empty"]
 def found(request: pytest.FixtureRequest) -> Findings:
     value: Findings = request.getfixturevalue(request.param)
     return value
+
+
+def shipped(name: str) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads(findings_json.schema_file(name).read_text(encoding="utf-8"))
+    return schema
 
 
 def markdown_html(text: str) -> str:
@@ -103,7 +109,7 @@ def test_html_ids_are_unique(many: Findings) -> None:
 
 
 def test_json_validates_against_the_shipped_schema(found: Findings) -> None:
-    schema = json.loads(findings_json.SCHEMA_FILE.read_text(encoding="utf-8"))
+    schema = shipped("findings-1")
     jsonschema.Draft202012Validator.check_schema(schema)
     data = json.loads(render(found, "json"))
     jsonschema.validate(data, schema)
@@ -119,10 +125,11 @@ def outline(schema: dict) -> dict[str, tuple[list[str], list[str]]]:  # type: ig
     }
 
 
-def test_shipped_schema_is_that_of_the_models() -> None:
-    """To renew the file: ``SCHEMA_FILE.write_text(schema_text())`` of `profrx.report.json`."""
-    shipped = json.loads(findings_json.SCHEMA_FILE.read_text(encoding="utf-8"))
-    assert outline(shipped) == outline(findings_json.schema())
+@pytest.mark.parametrize("name", list(findings_json.SCHEMAS))
+def test_shipped_schemas_are_those_of_the_models(name: str) -> None:
+    """To renew the files: ``python -c "from profrx.report.json import write_schemas; write_schemas()"``."""
+    assert outline(shipped(name)) == outline(findings_json.schema(name))
+    jsonschema.Draft202012Validator.check_schema(shipped(name))
 
 
 def test_json_has_no_nan_and_no_control_characters(hostile: Findings) -> None:

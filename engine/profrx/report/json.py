@@ -1,7 +1,8 @@
-"""Findings as JSON, schema ``profrx.findings/1``; the schema itself is shipped as ``findings-1.schema.json``."""
+"""Findings as JSON, schema ``profrx.findings/1``; the schemas of all results are shipped in ``schemas/``."""
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,17 @@ if TYPE_CHECKING:
 
     from profrx.report.model import Findings
 
-SCHEMA_FILE = Path(__file__).parent / "findings-1.schema.json"
+SCHEMAS = {
+    "findings-1": "profrx.report.model:Findings",
+    "inspection-1": "profrx.inspection:Inspection",
+    "explain-1": "profrx.evaluate.explain:Explanation",
+}
+"""Shipped schema -> the model it is made from."""
+
+
+def schema_file(name: str) -> Path:
+    """Return where a shipped schema lies."""
+    return Path(__file__).parent / "schemas" / f"{name}.schema.json"
 
 
 def render(findings: Findings) -> str:
@@ -25,16 +36,17 @@ def dumps(model: BaseModel) -> str:
     return json.dumps(plain, indent=2, ensure_ascii=True, allow_nan=False)
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of the findings, made from the models."""
-    from profrx.report.model import SCHEMA, Findings
-
-    made = Findings.model_json_schema(by_alias=True)
+def schema(name: str) -> dict[str, Any]:
+    """Return a JSON schema, made from its model."""
+    module, _, model = SCHEMAS[name].partition(":")
+    made: dict[str, Any] = getattr(importlib.import_module(module), model).model_json_schema(by_alias=True)
     made["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    made["title"] = SCHEMA
+    made["title"] = f"profrx.{name.replace('-', '/')}"
     return made
 
 
-def schema_text() -> str:
-    """Return `schema()` as the shipped file holds it."""
-    return json.dumps(schema(), indent=2, sort_keys=True) + "\n"
+def write_schemas() -> None:
+    """Renew the shipped files after a change of the models."""
+    for name in SCHEMAS:
+        text = json.dumps(schema(name), indent=2, sort_keys=True) + "\n"
+        schema_file(name).write_text(text, encoding="utf-8")

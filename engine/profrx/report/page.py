@@ -123,7 +123,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         gaps=gaps(report),
         warnings=tuple(report.conditions.warnings),
         blocked=tuple((b.rule, b.guard, b.reason) for b in report.blocked),
-        problems=tuple(p for p in report.problems if p.severity != "info"),
+        problems=tuple(p for p in report.problems if p.severity != "info" or not report.kernels),
         vendor=tuple(report.vendor),
         nothing=_nothing(report),
         several=several,
@@ -190,7 +190,7 @@ def _nothing(report: ReportFindings) -> str:
     if report.findings or isinstance(report.summary.busy, dict):
         return ""
     if not report.kernels and not report.verdicts:
-        return "This report holds nothing that can be judged: no kernel, no timeline, no summary."
+        return "This input holds nothing that can be judged: no kernel, no timeline."
     if report.unknown:
         return "No rule fired, and some could not be judged: see below what to collect."
     return "No rule fired: nothing in this report is worth fixing first."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from profrx.report import numbers
-from profrx.report.escape import clean
+from profrx.report.escape import clean, prose
 
 if TYPE_CHECKING:
     from profrx.report.model import Finding, Findings, ReportFindings
@@ -51,6 +51,9 @@ def _rule(one: Finding) -> dict[str, Any]:
         "defaultConfiguration": {"level": LEVELS[one.severity]},
         "properties": {"cause": one.cause, "version": one.rule_version},
     }
+    if one.fix:
+        steps = "\n".join(f"* {clean(text)}" for text in one.fix)
+        found["help"] = {"text": steps, "markdown": "\n".join(f"* {prose(text)}" for text in one.fix)}
     if one.references:
         link = one.references[0]
         if link.url.startswith(("https://", "http://")):

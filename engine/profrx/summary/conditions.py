@@ -126,6 +126,7 @@ def _warnings(report: Report) -> list[str]:
     if info.tool == "ncu":
         found += _profiled_alone(report)
     found += _times(report)
+    found += _sums(report)
     return found
 
 
@@ -160,3 +161,16 @@ def _times(report: Report) -> list[str]:
     if bad == len(times):
         return ["No launch has a time: nothing can be ranked by time."]
     return [f"{numbers.plural(bad, 'launch', 'launches')} without a valid time: ranked last."]
+
+
+def _sums(report: Report) -> list[str]:
+    """A summary-only input: sums over launches, nothing per launch."""
+    if not report.has("summaries") or (report.has("launches") and len(report.table("launches"))):
+        return []
+    rows = len(report.table("summaries"))
+    if not rows:
+        return []
+    return [
+        f"This input holds {numbers.plural(rows, 'sum')} over launches and nothing per launch: it cannot be judged. "
+        "Read the sums with `profrx tables FILE --table summaries`, or give the report they were made from."
+    ]

@@ -15,12 +15,12 @@ def support(report: Report, pack: Pack) -> tuple[list[str], list[Unknown]]:
     """Return (rules that the report can judge, rules that it cannot, with what is missing and how to collect it).
 
     A rule that was decided for at least one subject is supported. One that was skipped everywhere, because
-    its parent did not fire, is supported when no metric it reads is missing everywhere. Rules of other tools are in
-    neither list.
+    its parent did not fire, is supported when no metric it reads is missing everywhere. Rules of other tools, and all
+    of a report without subjects, are in neither list.
     """
     from profrx.evaluate import unjudged
     from profrx.evaluate.frames import frames_of
-    from profrx.evaluate.outcomes import FIRED, NOT_FIRED, SKIPPED, run
+    from profrx.evaluate.outcomes import FIRED, NOT_APPLICABLE, NOT_FIRED, SKIPPED, run
     from profrx.evaluate.program import Program
 
     outcomes = run(Program(pack, {}), frames_of(report))
@@ -28,6 +28,8 @@ def support(report: Report, pack: Pack) -> tuple[list[str], list[Unknown]]:
     can: list[str] = []
     cannot: list[Unknown] = []
     for name, codes in outcomes.codes.items():
+        if (codes == NOT_APPLICABLE).all():
+            continue  # also when there is no subject at all
         if ((codes == FIRED) | (codes == NOT_FIRED)).any():
             can.append(name)
         elif name in open_:
