@@ -248,6 +248,20 @@ def test_aggregates_name_what_their_members_lack() -> None:
     assert (rows["ranks"].missing, rows["ranks"].reasons) == (["ranks"], ["the report has no ranks"])
 
 
+def test_unknown_parents_of_other_scopes_and_blocked_ones_are_named() -> None:
+    text = rule("whole", "sum(mem over launches) > 1 %", "scope report") + rule(
+        "part", "sm > 1 %", "under whole"
+    )
+    text += rule("kept", "sm > 1 %") + rule("below", "sm > 1 %", "under kept")
+    text += 'guard g { title "g" when sm > 1 % blocks kept because "no" }'
+    program = Program(pack_of(METRICS + text))
+    outcomes = run(program, report_frames(frame_of({"sm": [5.0], "mem": [None]})))
+    rows = {u.rule: u for u in unknown(outcomes, 0, a_report())}
+    assert rows["part"].missing == ["mem"]
+    assert "its parent whole is unknown" in rows["part"].reasons
+    assert rows["below"].reasons == ["its parent kept is blocked"]
+
+
 def test_collecting_is_not_advised_for_what_was_collected() -> None:
     text = rule("r", "sm > 1 %") + 'guard g { title "g" when mem > 1 % blocks metric sm because "no" }'
     program = Program(pack_of(METRICS + text))

@@ -60,7 +60,9 @@ def _unknown(
     reasons: dict[str, None] = {}
     for declaration, part in blame(outcomes, rule, rows):
         if declaration is not rule:
-            reasons[f"its parent {declaration.name} is unknown"] = None
+            codes = outcomes.codes.get(declaration.name)
+            blocked_ = codes is not None and bool((codes[part] == BLOCKED).any())
+            reasons[f"its parent {declaration.name} is {'blocked' if blocked_ else 'unknown'}"] = None
         key = (declaration.name, part.tobytes())
         lack = known.get(key)
         if lack is None:
@@ -106,7 +108,11 @@ def lacking(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) 
 
 
 def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[tuple[ast.Rule | ast.Verdict, Any]]:
-    """Split unknown rows by what is unknown: the rule's own condition, or the nearest unknown ancestors."""
+    """Split unknown rows by what is unknown: the rule's own condition, or the nearest unknown ancestors.
+
+    Returns:
+        declarations with rows of their own scope's frame.
+    """
     pending: list[tuple[ast.Rule | ast.Verdict, Any]] = [(rule, rows)]
     found: list[tuple[ast.Rule | ast.Verdict, Any]] = []
     seen: set[str] = set()
@@ -115,20 +121,40 @@ def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[tuple[ast.Rule 
         if declaration.name in seen or not part.size:
             continue
         seen.add(declaration.name)
+        scope = declaration.scope
         parents = outcomes.program.parents(declaration)
         own = np.ones(part.size, dtype=bool)
         if parents and not getattr(declaration, "anyway", False):
-            truths = [outcomes.truth_of(parent, declaration.scope) for parent in parents]
-            rows_all = outcomes.frames.scopes[declaration.scope].rows
-            split = [operators.tristate(operators.spread(t, rows_all), rows_all) for t in truths]
-            own = np.logical_or.reduce([true[part] for true, _ in split])
-            for parent, (_, unsure) in zip(parents, split, strict=True):
-                above = outcomes.program.owners[parent.owner]
-                if not isinstance(above, ast.Guard) and above.scope == declaration.scope:
-                    pending.append((above, part[~own & unsure[part]]))
+            total = outcomes.frames.scopes[scope].rows
+            unsure: dict[str, Any] = {}
+            own = np.zeros(part.size, dtype=bool)
+            for parent in parents:
+                column = operators.spread(outcomes.truth_of(parent, scope), total)
+                true, unknown = operators.tristate(column, total)
+                own |= true[part]
+                unsure[parent.owner] = unsure.get(parent.owner, False) | unknown[part]
+            for name, mask in unsure.items():
+                above = outcomes.program.owners[name]
+                if not isinstance(above, ast.Guard):
+                    rows_above = _rows_at(outcomes, scope, above.scope, part[~own & mask])
+                    pending.append((above, rows_above))
         if own.any():
             found.append((declaration, part[own]))
     return found
+
+
+def _rows_at(outcomes: Outcomes, scope: str, other: str, rows: Any) -> Any:
+    """Rows of another scope's frame that rows belong to, or that belong to them."""
+    if scope == other:
+        return rows
+    frame = outcomes.frames.scopes[scope]
+    if other in frame.wider:
+        owner = np.unique(frame.wider[other].owner[rows])
+        return owner[owner >= 0]
+    for link in frame.members.values():
+        if link.frame.scope == other:
+            return np.flatnonzero(np.isin(link.owner, rows))
+    return np.zeros(0, dtype=np.int64)
 
 
 def samples(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) -> list[int]:
