@@ -213,3 +213,15 @@ def test_markdown_writes_its_picture_beside_it(findings: Findings, tmp_path) -> 
 def test_every_suffix_belongs_to_one_format() -> None:
     endings = [ending for of in SUFFIXES.values() for ending in of]
     assert len(endings) == len(set(endings))
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["/home/alice/runs/k/report.ncu-rep", "C:\\Users\\alice\\k\\report.ncu-rep", "~alice/k/report.ncu-rep"],
+)
+@pytest.mark.parametrize("format_", ["md", "html", "text"])
+def test_pages_do_not_name_the_user_of_the_machine(findings: Findings, source: str, format_: str) -> None:
+    findings.reports[0].source = source
+    page = render(findings, format_)
+    assert "alice" not in page
+    assert "k/report.ncu-rep" in page

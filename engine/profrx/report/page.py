@@ -101,7 +101,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
     steps = [(s.question, s.answer) for s in report.summary.path if s.kernel == heaviest]
     return Page(
         title=_title(report),
-        source=report.source,
+        source=_shown(report.source),
         lede=_lede(report, kernels),
         conditions=tuple(report.conditions.facts.items()),
         missing=tuple(report.conditions.missing),
@@ -129,6 +129,13 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         several=several,
         footer=footer,
     )
+
+
+def _shown(source: str) -> str:
+    """Return a path without the folders above its own: those name users and machines, not the report."""
+    parts = [part for part in source.replace("\\", "/").split("/") if part]
+    absolute = source.startswith(("/", "~", "\\")) or source[1:2] == ":"
+    return "/".join(parts[-2:]) if absolute else source
 
 
 def _title(report: ReportFindings) -> str:
