@@ -27,8 +27,14 @@ _COLUMNS = {
 _FFMA = "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained"
 _DFMA = "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained"
 _HFMA = "sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained"
+_TENSOR = (
+    "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum.peak_sustained",
+    "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off.sum.peak_sustained",
+    "sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off.sum.peak_sustained",
+)
+"""Dense matrix operations on FP16 summed in FP32, per cycle; a multiply-add counts as two operations."""
 STRUCTURAL = frozenset((
-    _FFMA, _DFMA, _HFMA, _PREFIX + "display_name",
+    _FFMA, _DFMA, _HFMA, *_TENSOR, _PREFIX + "display_name",
     *(_PREFIX + name for name in _COLUMNS.values()),
     *(_PREFIX + name for name in (
         "device_index", "clock_rate", "memory_clock_rate", "global_memory_bus_width", "fb_bus_width",
@@ -76,7 +82,7 @@ def _from_results(store: MetricValues) -> dict[int, dict[str, Value]]:
             continue
         found[ident] = {}
     for name in sorted(STRUCTURAL):
-        if name.startswith(_PREFIX) or name in (_FFMA, _DFMA, _HFMA):
+        if name.startswith(_PREFIX) or name in (_FFMA, _DFMA, _HFMA, *_TENSOR):
             values, present = store.numbers(name)
             texts = store.texts(name)
             key = name.removeprefix(_PREFIX)
@@ -131,6 +137,11 @@ def _peaks(
             per_lane = 4 if width == "FP16" else 2
             peaks[column] = per_lane * lanes * core
             sources.append(f"{width} = {per_lane} x {metric} x maximum core clock")
+    dense = {name: found for name in _TENSOR if (found := _number(attributes, name))}
+    if dense and core:
+        best = max(dense, key=lambda name: dense[name])
+        peaks["peak_tensor_flop_per_s"] = dense[best] * core
+        sources.append(f"tensor (dense FP16, FP32 sums) = {best} x maximum core clock")
     if core and units and major is not None and minor is not None:
         for column, table_of, width in (
             ("peak_fp32_flop_per_s", FP32_LANES, "FP32"), ("peak_fp64_flop_per_s", FP64_LANES, "FP64"),

@@ -81,6 +81,20 @@ def test_published_peaks(corpus: Path) -> None:
     assert seen == set(known)
 
 
+def test_published_tensor_peaks(corpus: Path) -> None:
+    """Dense FP16 with FP32 sums by the vendor's data sheets: A100 312 TFLOP/s, RTX 5090 209.5."""
+    known = {"NVIDIA A100-SXM4-40GB": 312e12, "NVIDIA GeForce RTX 5090": 209.5e12}
+    seen = set()
+    for row in listed(corpus):
+        name = row["device"].rpartition(" cc")[0]
+        if name in known:
+            report = open_report(corpus / "ncu" / row["local_name"], Wanted(metrics=frozenset()))
+            (device,) = report.table("devices").to_pylist()
+            assert device["peak_tensor_flop_per_s"] == pytest.approx(known[name], rel=0.005)
+            seen.add(name)
+    assert seen == set(known)
+
+
 def test_projection_gives_the_same_values(corpus: Path) -> None:
     wanted = frozenset({
         "gpu__time_duration.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed", "launch__waves_per_multiprocessor",
