@@ -179,3 +179,41 @@ def test_complete_without_metrics_leaves_numbers_out() -> None:
     assert found.summary.roofline == []
     assert found.summary.busy == "unknown"
     assert [row.short for row in found.kernels] == ["a"]
+
+
+def test_a_finding_carries_the_stored_result_that_agrees() -> None:
+    rows = [
+        vendor_row("TheoreticalOccupancy", "Theoretical", 40.0),
+        {**vendor_row("AchievedOccupancy", "Achieved", 90.0), "estimate_kind": "local"},
+        vendor_row("ThreadDivergence", "Divergence", 99.0),
+    ]
+    found = found_with("occupancy")
+    beside(report([launch("a", 1.0)], vendor=rows), found)
+    assert found.findings[0].vendor == {
+        "rule": "TheoreticalOccupancy", "title": "Theoretical", "estimate_pct": 40.0, "estimate_kind": "global",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"registers": 2.0, "shared": 4.0}, "limited by registers"),
+        ({"registers": 2.0, "shared": 2.0}, "registers and shared memory"),
+    ],
+)
+def test_the_path_names_what_limits_occupancy(limits: dict[str, float], words: str) -> None:
+    import pyarrow as pa
+
+    from profrx.evaluate.frames import frames_of
+    from profrx.evaluate.metrics import Metrics
+    from profrx.language.pack import load_pack
+
+    values = {"occupancy.achieved": 0.2, "occupancy.theoretical": 0.25} | {
+        f"occupancy.limit_{k}": v for k, v in limits.items()
+    }
+    source = report([launch("a", 9.0)])
+    given = {name: (pa.array([value]), pa.array([True])) for name, value in values.items()}
+    metrics = Metrics(load_pack(), frames_of(source).scopes["launch"], given=given)
+    found = complete(m.ReportFindings(source="x", format="ncu-rep", tool="ncu"), source, metrics)
+    assert words in found.summary.path[-1].answer
+    assert "20% achieved of 25% that fit" in found.summary.path[-1].answer

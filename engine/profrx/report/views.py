@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from profrx.report import numbers
 
@@ -269,11 +269,12 @@ def _decided_by(evidence: list[Evidence]) -> str:
     return ""
 
 
-def _vendor(vendor: dict[str, object] | None) -> str:
+def _vendor(vendor: dict[str, Any] | None) -> str:
     """Return what the vendor's stored result said, in one line."""
     if not vendor:
         return ""
-    words = [
-        f"{key.replace('_', ' ')}: {value}" for key, value in vendor.items() if value not in (None, "", [])
-    ]
-    return "; ".join(words)
+    words = f"{vendor.get('rule', '')}: {vendor.get('title', '')}".strip(": ")
+    percent = vendor.get("estimate_pct")
+    if percent is None:
+        return words
+    return f"{words}, {numbers.quantity(percent, '%')} {vendor.get('estimate_kind') or ''}".rstrip()

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 NSYS = "nsys profile --trace=cuda,nvtx,osrt -o run APPLICATION"
 """The command that records the timeline the question needs."""
 
+TIMELINES = {"nvidia": (NSYS, "run.nsys-rep"), "amd": ("rocprofv3 --sys-trace -d run -- APPLICATION", "run")}
+"""By vendor of the device: the command that records a timeline, and what it leaves to be diagnosed."""
+
 PROFILED_ALONE = frozenset({"ncu", "nvprof", "rocprof-compute"})
 """Tools that run kernels one at a time to count: their files hold no timeline of the application."""
 

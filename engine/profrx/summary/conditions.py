@@ -171,6 +171,6 @@ def _sums(report: Report) -> list[str]:
     if not rows:
         return []
     return [
-        f"This input holds {numbers.plural(rows, 'sum')} over launches and nothing per launch: it cannot be judged. "
-        "Read the sums with `profrx tables FILE --table summaries`, or give the report they were made from."
+        f"This input holds {numbers.plural(rows, 'sum')} over launches and nothing per launch: only the sums are judged. "
+        "Read them with `profrx tables FILE --table summaries`; give the report they were made from for the rest."
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from profrx.report import numbers
 from profrx.report.model import PathStep
 from profrx.report.verdicts import ROOT, UNKNOWN, leading, question
-from profrx.summary.busy import NSYS, PROFILED_ALONE
+from profrx.summary.busy import PROFILED_ALONE, TIMELINES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from profrx.summary.values import Values
     from profrx_parsers.report import Report
 
-METRICS = frozenset(
-    {"occupancy.achieved", "occupancy.theoretical", "dram.throughput", "sm.throughput", "memory.throughput"}
-)
 BUSY = "Is the GPU busy at all?"
 OCCUPANCY = "Occupancy?"
+LIMITS = {
+    "occupancy.limit_registers": "registers",
+    "occupancy.limit_shared": "shared memory",
+    "occupancy.limit_warps": "warps per block",
+    "occupancy.limit_blocks": "blocks per multiprocessor",
+    "occupancy.limit_barriers": "barriers",
+}
+"""Blocks that fit onto a multiprocessor, by what limits them; the least one decides."""
+METRICS = frozenset({"occupancy.achieved", "occupancy.theoretical", "dram.throughput", *LIMITS})
 SATURATED = 0.8
 """At this share of the DRAM bandwidth more occupancy cannot make a kernel faster in a way worth trying first."""
 
@@ -40,12 +46,14 @@ def _busy(found: ReportFindings, report: Report) -> str:
     busy = found.summary.busy
     if isinstance(busy, dict):
         return _busy_words(busy)
-    if (report.info.tool or "") in PROFILED_ALONE:
+    tool = report.info.tool or ""
+    command, file = TIMELINES["amd" if tool.startswith("roc") else "nvidia"]
+    if tool in PROFILED_ALONE:
         return (
             "This report cannot tell: kernels were run one by one, and shares are of profiled kernel time. "
-            f"Ask a timeline first: `{NSYS}`, then `profrx diagnose run.nsys-rep`."
+            f"Ask a timeline first: `{command}`, then `profrx diagnose {file}`."
         )
-    return f"Not known from this report. Ask a timeline: `{NSYS}`."
+    return f"Not known from this report. Ask a timeline: `{command}`, then `profrx diagnose {file}`."
 
 
 def _busy_words(busy: dict[str, Any]) -> str:
@@ -97,7 +105,19 @@ def _occupancy(g: Group, values: Values) -> str:
     theoretical = values.share("occupancy.theoretical", g.chosen)
     if theoretical is not None:
         words += f" of {numbers.share(theoretical)} that fit"
+        limiter = _limiter(g, values)
+        if limiter and theoretical < 1:
+            words += f" (limited by {limiter})"
     dram = values.share("dram.throughput", g.chosen)
     if dram is not None and dram >= SATURATED:
         return f"{words}; DRAM is used at {numbers.share(dram)}, so raising it will not help."
     return f"{words}: a means, not a goal."
+
+
+def _limiter(g: Group, values: Values) -> str:
+    """Return what lets the fewest blocks onto a multiprocessor; ties are named together."""
+    limits = {
+        label: value for name, label in LIMITS.items() if (value := values.share(name, g.chosen)) is not None
+    }
+    least = min(limits.values(), default=None)
+    return " and ".join(label for label, value in limits.items() if value == least)

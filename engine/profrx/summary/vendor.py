@@ -120,7 +120,20 @@ def beside(report: Report, found: ReportFindings) -> list[VendorFinding]:
     ranked = sorted(
         best.items(), key=lambda item: (order.get(item[0][0], 1 << 30), -(item[1]["estimate_pct"] or 0))
     )
-    return [_compare(key, row, found, report.info.tool_version) for key, row in ranked[:LIMIT]]
+    shown = [_compare(key, row, found, report.info.tool_version) for key, row in ranked[:LIMIT]]
+    _attach(shown, found)
+    return shown
+
+
+def _attach(shown: list[VendorFinding], found: ReportFindings) -> None:
+    """Put beside each finding the stored result of its kernel that agrees with it: global estimates first, then large."""
+    ordered = sorted(shown, key=lambda one: one.estimate_kind != "global")
+    for finding in found.findings:
+        for one in ordered:
+            same = one.agreement == "agrees" and one.kernel == finding.subject.kernel
+            if same and finding.cause in _causes(one.rule, one.title):
+                finding.vendor = one.model_dump(include={"rule", "title", "estimate_pct", "estimate_kind"})
+                break
 
 
 def _compare(
@@ -146,7 +159,7 @@ def _compare(
 def _judge(kernel: str, rule: str, title: str, found: ReportFindings, row: dict[str, Any]) -> tuple[str, str]:
     if rule == "SOLBottleneck":
         return _verdict(kernel, title, found)
-    causes = TITLES.get((rule, title)) or CAUSES.get(rule) or _stall(rule, title)
+    causes = _causes(rule, title)
     if not causes:
         return "not judged", "no rule here says the same"
     ours = [f for f in found.findings if f.subject.kernel == kernel]
@@ -155,6 +168,11 @@ def _judge(kernel: str, rule: str, title: str, found: ReportFindings, row: dict[
         return "agrees", f"finding {same.rank}, {same.rule}"
     first = f"; first here: {ours[0].title}" if ours else ""
     return "differs", f"{_reason(rule, title, row)}{first}"
+
+
+def _causes(rule: str, title: str) -> frozenset[str]:
+    """Return the causes of ours that say the same as a stored result."""
+    return TITLES.get((rule, title)) or CAUSES.get(rule) or _stall(rule, title)
 
 
 def _reason(rule: str, title: str, row: dict[str, Any]) -> str:
