@@ -94,9 +94,10 @@ def source_tool(report: Report) -> str:
 
 
 def _timeline(report: Report) -> dict[str, pa.Table]:
-    """Timeline metrics by scope; empty for captures that record no times."""
+    """Timeline metrics by scope; empty for captures that record neither times nor sums over kernels."""
     launches, copies = report.table("launches"), report.table("copies")
-    if all(table.column("start_ns").null_count == table.num_rows for table in (launches, copies)):
+    timeless = all(table.column("start_ns").null_count == table.num_rows for table in (launches, copies))
+    if timeless and (launches.num_rows or not report.table("summaries").num_rows):
         return {}
     from profrx.timeline import timeline_metrics
 
@@ -171,6 +172,8 @@ def _grouped(
     if keyed.column(keys[-1]).null_count == keyed.num_rows:
         return None
     owner, first = group_rows([keyed.column(key) for key in keys])
+    if timeline is not None:
+        owner, first = _known_to(timeline, launch.column("kernel_id"), owner, first)
     leads = launch.subjects.take(pa.array(first))
     weight = pa.array(_sum_known(owner, launch.weights, first.size), from_pandas=True)
     same = {
@@ -190,6 +193,14 @@ def _grouped(
     }
     frames.scopes[scope] = Frame(scope, frames.tool, subjects, TableSupply(tables=tables))
     return owner
+
+
+def _known_to(timeline: pa.Table, kernel_id: pa.Array, owner: Any, first: Any) -> tuple[Any, Any]:
+    """Leave out the groups that a timeline does not count as kernels (whole graphs)."""
+    where = pc.index_in(kernel_id.take(pa.array(first)), timeline.column("subject_id").combine_chunks())
+    kept = where.is_valid().to_numpy(zero_copy_only=False)
+    place = np.where(kept, np.cumsum(kept) - 1, -1)
+    return place[owner], first[kept]
 
 
 def _timeline_ids(scope: str, launches: pa.Table) -> pa.Array:
@@ -253,7 +264,7 @@ def group_rows(keys: Sequence[Any]) -> tuple[Any, Any]:
 
 def _sum_known(owner: Any, weights: Any, rows: int) -> Any:
     """Sum per group of the known weights; NaN where none is known."""
-    usable = ~np.isnan(weights)
+    usable = ~np.isnan(weights) & (owner >= 0)
     total = np.bincount(owner[usable], weights=weights[usable], minlength=rows).astype(np.float64)
     total[np.bincount(owner[usable], minlength=rows) == 0] = np.nan
     return total

@@ -47,6 +47,7 @@ class Metrics:
     def __init__(self, report: Report, timeline: Timeline, classes: Path = DEFAULT) -> None:
         self.report = report
         self.timeline = timeline
+        self.classes = classes
         self.groups = by_process(timeline.calls) if timeline.has_calls else {}
         kinds = classify(timeline.work.name.texts, classes)
         self.kernel_class = [kind for kind, _ in kinds]
@@ -67,8 +68,7 @@ class Metrics:
         """Return every scope."""
         work = self.timeline.work
         if not len(work):
-            empty = {"kernel": KERNEL_METRICS, "range": RANGE_METRICS}
-            return {scope: _table([], empty.get(scope, METRICS)) for scope in SCOPES}
+            return self._summarised()
         devices = self._devices(work)
         return {
             "report": _table([self._report(work, devices)], METRICS),
@@ -78,6 +78,22 @@ class Metrics:
             "kernel": self._kernels(work),
             "range": self._ranges(work),
         }
+
+    def _summarised(self) -> dict[str, pa.Table]:
+        """Tables of a capture without a timeline: what its summaries add up, if it has any."""
+        from profrx.timeline.summarised import kernel_rows, report_values
+
+        empty = {"kernel": KERNEL_METRICS, "range": RANGE_METRICS}
+        tables = {scope: _table([], empty.get(scope, METRICS)) for scope in SCOPES}
+        summaries = self.report.table("summaries")
+        kernels = kernel_rows(summaries, self.classes) if len(summaries) else []
+        if kernels:
+            values = report_values(kernels)
+            weight = sum(k["weight_ns"] or 0.0 for k in kernels)
+            name = Path(self.report.info.source).name
+            tables["report"] = _table([_row("report", name, weight, values)], METRICS)
+            tables["kernel"] = _table(kernels[:MAX_SUBJECTS], KERNEL_METRICS, ("class", "library"))
+        return tables
 
     def _context(self, device: int | None, groups: Mapping[int, CallGroups] | None = None) -> Context:
         return Context(

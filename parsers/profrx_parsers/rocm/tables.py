@@ -226,8 +226,8 @@ STATISTICS = (("totaldurationns", "sum"), ("averagens", "mean"), ("minns", "min"
 def summary_table(files: Sequence[Csv], log: ProblemLog) -> pa.Table:
     """Return `summaries` of ``*_stats.csv`` and ``pmc_kernel_top.csv``: one row per name and statistic, times in ns.
 
-    A share is of its own file's total, in percent. What is summarised (kernels, HIP calls, copies) stands in
-    `source`, taken from the file name.
+    A share is of its own file's total, in percent. What is summarised stands in `metric` (``kernel.duration``,
+    ``api.duration``, ``copy.duration``); names that are no kernels are in `text`.
     """
     parts = []
     for file in files:
@@ -239,6 +239,8 @@ def summary_table(files: Sequence[Csv], log: ProblemLog) -> pa.Table:
         if names is None:
             continue
         names = clean(names)
+        kind = summary_kind(file.where)
+        is_kernel = kind == "kernel"
         short = pa.array([short_name(n or "") for n in names.to_pylist()], pa.string())
         for column, statistic in STATISTICS:
             values = texts.real(column)
@@ -248,14 +250,15 @@ def summary_table(files: Sequence[Csv], log: ProblemLog) -> pa.Table:
                 schema.conform(
                     "summaries",
                     {
-                        "source": pa.repeat(pa.scalar(summary_kind(file.where)), len(names)),
-                        "kernel": names,
-                        "kernel_short": short,
-                        "metric": pa.repeat(pa.scalar("duration"), len(names)),
+                        "source": pa.repeat(pa.scalar(file.where.rsplit("/", 1)[-1]), len(names)),
+                        "kernel": names if is_kernel else None,
+                        "kernel_short": short if is_kernel else None,
+                        "metric": pa.repeat(pa.scalar(f"{kind}.duration"), len(names)),
                         "statistic": pa.repeat(pa.scalar(statistic), len(names)),
                         "value": values,
                         "unit": pa.repeat(pa.scalar("%" if statistic == "share" else "ns"), len(names)),
                         "count": calls,
+                        "text": None if is_kernel else names,
                     },
                     len(names),
                 )
@@ -263,20 +266,20 @@ def summary_table(files: Sequence[Csv], log: ProblemLog) -> pa.Table:
     return pa.concat_tables(parts).combine_chunks() if parts else schema.empty("summaries")
 
 
+KINDS = (
+    ("hip_", "api"),
+    ("hsa_", "api"),
+    ("rccl", "api"),
+    ("copy", "copy"),
+    ("domain", "domain"),
+    ("marker", "range"),
+)
+
+
 def summary_kind(name: str) -> str:
-    """Tell from the file name what a statistics file sums up: kernels, hip, hsa, copies, domains, markers."""
-    low = name.lower()
-    for word, kind in (
-        ("hip", "hip"),
-        ("hsa", "hsa"),
-        ("copy", "copies"),
-        ("domain", "domains"),
-        ("marker", "markers"),
-        ("rccl", "nccl"),
-    ):
-        if word in low.rsplit("/", 1)[-1]:
-            return kind
-    return "kernels"
+    """Tell from the file name what a statistics file sums up: kernel, api, copy, domain, range."""
+    low = name.lower().rsplit("/", 1)[-1]
+    return next((kind for word, kind in KINDS if word in low), "kernel")
 
 
 def agent_rows(file: Csv, log: ProblemLog) -> list[Agent]:
