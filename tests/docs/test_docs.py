@@ -116,9 +116,10 @@ def test_every_command_of_the_readme_exists(line: str) -> None:
         if not names:
             continue
         rest = words[names[0] + 1 :]
-        found: click.Command = root
-        while isinstance(found, click.Group) and rest and not rest[0].startswith("-"):
-            found = command([rest.pop(0)]) if found is root else command(["rules", rest.pop(0)])
+        path: list[str] = []
+        while isinstance(command(path), click.Group) and rest and not rest[0].startswith("-"):
+            path.append(rest.pop(0))
+        found = command(path)
         known = {name for p in found.params for name in p.opts} | {"--help"}
         assert {word.partition("=")[0] for word in rest if word.startswith("-")} <= known
 
