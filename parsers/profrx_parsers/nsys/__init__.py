@@ -38,7 +38,7 @@ def _sniff_arrow(head: Head) -> Match | None:
 
 
 def _sniff_csv(head: Head) -> Match | None:
-    if b"\0" in head.data or (b"(ns)" not in head.data and b"Time(%)" not in head.data):
+    if b"\0" in head.data or (b"(ns)" not in head.data and b"(%)" not in head.data):
         return None
     from profrx_parsers.nsys.headers import looks_like_header
 

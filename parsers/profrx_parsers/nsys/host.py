@@ -211,7 +211,11 @@ class Calls:
         if not self.table.num_rows:
             return pa.nulls(len(rows))
         taken = self.table.column(column).take(place)
-        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+        taken = taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+        if not pa.types.is_dictionary(taken.type):
+            return taken
+        codes = np.asarray(taken.indices.fill_null(0))
+        return compact(codes, np.asarray(taken.is_valid()), taken.dictionary)
 
 
 def _keys(pids: Ints, correlations: Ints) -> Ints:

@@ -77,7 +77,8 @@ class RepTables:
             self._absent = frozenset(NORMAL_COLUMNS) - frozenset(read)
         if name in self._absent:
             return None
-        if self._held is not None and name in self._held and set(columns) <= set(NORMAL_COLUMNS[name]):
+        enough = bool(columns) and set(columns) <= set(NORMAL_COLUMNS.get(name, ()))
+        if self._held is not None and name in self._held and enough:
             return self._held.pop(name)
         log = self._log if self._held is None else ProblemLog()
         read = read_events(self._box, {table: _inputs(table, columns)}, log)

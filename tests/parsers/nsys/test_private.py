@@ -1,0 +1,106 @@
+"""Reports hold environments, command lines and names of machines: none leaves a reader unasked, none is in a fixture."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from profrx_parsers.nsys.container import open_container
+from profrx_parsers.nsys.system import environment
+from profrx_parsers.problems import ProblemLog
+from profrx_parsers.registry import open_report
+from profrx_parsers.report import Report, Wanted
+from profrx_parsers.schema import TABLES
+
+from .conftest import CASES, ROOT
+
+ALLOWED_VARIABLES = {"PATH", "HOME", "LD_LIBRARY_PATH", "LC_CTYPE"}
+"""What the captures set, and what the C library and Python add."""
+INJECTED = re.compile(
+    r"NSYS_|QUADD_|CUDA_INJECTION|NVTX_INJECTION|LD_PRELOAD|NV_|PYTHON|_$|NVTX|CUDA|KINETO|TORCH"
+)
+ALLOWED_PATHS = re.compile(
+    r"^/(home/case|python|usr|lib|lib64|bin|etc|proc|dev|sys|run|opt/nvidia|tmp/nsys|tmp/nvidia|var/lib|tmp/[0-9a-f-]{4,})"
+)
+NAMES = re.compile(rb"(?i)\b(?:[a-z0-9._-]+@[a-z0-9-]+\.[a-z]{2,}|(?:\d{1,3}\.){3}\d{1,3}:\d+)\b")
+SECRETS = re.compile(
+    rb"(?:USER|USERNAME|LOGNAME|HOSTNAME|SUDO_\w+|SSH_\w+|\w*(?:TOKEN|SECRET|PASSWORD|API_KEY)\w*)="
+)
+
+
+def contents(case: str) -> bytes:
+    """Everything in a report, unpacked."""
+    data = (ROOT / f"fixtures/nsys/{case}/report.nsys-rep").read_bytes()
+    box = open_container(memoryview(data), case, ProblemLog())
+    plain = data[: box._first_block] + b"\0" + data[box._end :]
+    return plain + b"\0" + b"\0".join(box.event_blocks()) + b"\0" + b"\0".join(box.tail())
+
+
+def variables(case: str) -> set[str]:
+    data = (ROOT / f"fixtures/nsys/{case}/report.nsys-rep").read_bytes()
+    box = open_container(memoryview(data), case, ProblemLog())
+    text = environment(box.state).get(610, "")
+    assert text, "the report says what the environment was"
+    return {line.partition("=")[0] for line in re.split(r"[\0\n]", text) if line}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fixture_holds_no_environment_user_host_or_machine_path(case: str) -> None:
+    assert {v for v in variables(case) if not INJECTED.match(v)} <= ALLOWED_VARIABLES
+    everything = contents(case)
+    assert not SECRETS.findall(everything)
+    assert not NAMES.findall(everything)
+    for raw in set(re.findall(rb"(?<![\w./-])/(?:[\w.+-]+/)+[\w.+-]+", everything)):
+        path = raw.decode()
+        assert ALLOWED_PATHS.match(path), path
+
+
+def private_words(report: Report) -> set[str]:
+    """Texts of the private facts that are long enough to be looked for."""
+    flat = json.dumps(report.info.private)
+    return {
+        word
+        for word in re.findall(r"[\w./:-]{8,}", flat)
+        if "nsight" not in word.lower() and "lib" not in word
+    }
+
+
+@pytest.mark.parametrize("form", ["report.nsys-rep", "export.sqlite.zst"])
+def test_private_facts_come_only_when_asked_for(form: str) -> None:
+    path = ROOT / "fixtures/nsys/dataloader-stall" / form
+    asked = open_report(path, Wanted(private=True))
+    assert asked.info.private["environment"]
+    assert "training.py" in json.dumps(asked.info.private)
+    report = open_report(path)
+    assert report.info.private == {}
+    shown = report.info.model_dump_json() + "".join(
+        json.dumps(report.table(name).to_pylist(), default=str) for name in TABLES
+    )
+    for word in private_words(asked):
+        assert word not in shown.replace(str(path), ""), word
+
+
+def test_dictionaries_of_compact_tables_hold_no_text_that_no_row_has() -> None:
+    import pyarrow as pa
+
+    report = open_report(ROOT / "fixtures/nsys/dataloader-stall/report.nsys-rep")
+    for name in ("launches", "api_calls", "ranges", "copies"):
+        table = report.compact(name)
+        for field in table.schema:
+            if pa.types.is_dictionary(field.type):
+                for chunk in table.column(field.name).chunks:
+                    assert set(chunk.dictionary.to_pylist()) == set(chunk.to_pylist()) - {None}, field.name
+
+
+@pytest.mark.corpus
+def test_public_reports_leak_nothing(corpus: Path, export: Callable[[str], Path]) -> None:
+    for path in sorted((corpus / "nsys").glob("*.nsys-rep"))[:6]:
+        asked, report = open_report(path, Wanted(private=True)), open_report(path)
+        shown = report.info.model_dump_json().replace(str(path), "")
+        host = asked.info.private.get("host")
+        assert not host or len(host) < 4 or host not in shown
+        assert report.info.private == {}
