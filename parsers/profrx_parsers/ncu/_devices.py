@@ -6,6 +6,7 @@ reports, not for the clocks of the capture. What cannot be derived is null.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -162,7 +163,7 @@ def _peaks(
 
 def _number(attributes: dict[str, Value], name: str) -> float | None:
     value = attributes.get(name)
-    return value if isinstance(value, float) and value == value else None
+    return value if isinstance(value, float) and math.isfinite(value) else None
 
 
 def _hertz(attributes: dict[str, Value], *names: str) -> float | None:
