@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from profrx.inspection import inspect as inspect
     from profrx.report.formats import render as render
     from profrx.report.model import Findings as Findings
+    from profrx.summary.metric import explain_metric as explain_metric
     from profrx.tabulate import tables as tables
     from profrx_parsers.errors import InputError as InputError
     from profrx_parsers.errors import ProfrxError as ProfrxError
@@ -42,6 +43,7 @@ _WHERE = {
     "BatchResult": "profrx.archive.run",
     "diagnose": "profrx.diagnose",
     "explain": "profrx.evaluate.explain",
+    "explain_metric": "profrx.summary.metric",
     "Inspection": "profrx.inspection",
     "inspect": "profrx.inspection",
     "render": "profrx.report.formats",

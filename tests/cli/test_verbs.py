@@ -260,3 +260,27 @@ def test_json_results_validate_against_their_schema(
 
     schema = json.loads(schema_file(name).read_text(encoding="utf-8"))
     jsonschema.validate(json.loads(profrx(*words, report, "--format", "json").out), schema)
+
+
+def test_explain_of_a_metric_shows_formula_and_inputs(profrx: Run, report: Path) -> None:
+    found = json.loads(profrx("explain", report, "--metric", "roofline.intensity", "--format", "json").out)
+    assert found["schema"] == "profrx.metric/1"
+    (value,) = found["values"]
+    inputs = {one["name"]: one["value"] for one in value["inputs"]}
+    assert value["provenance"] == "derived"
+    assert value["value"] == pytest.approx(
+        (inputs["flops.fp32"] + inputs["flops.fp64"]) / inputs["dram.bandwidth"]
+    )
+    out = profrx("explain", report, "--metric", "dram.throughput").out
+    assert "stored as gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed" in out
+
+
+def test_explain_of_a_missing_metric_says_what_was_looked_for(profrx: Run, fixtures: Path) -> None:
+    path = fixtures / "ncu" / "style-section" / "report.ncu-repz"
+    out = profrx("explain", path, "--metric", "stall.wait").out
+    assert "unknown" in out
+    assert "smsp__average_warp" in out
+    assert "--section WarpStateStats" in out
+    ran = profrx("explain", path, "--metric", "stall.wiat")
+    assert ran.code == 2
+    assert "did you mean stall.wait" in ran.err

@@ -19,6 +19,13 @@ from profrx.cli.output import choose, emit
     metavar="ID",
     help="This rule, verdict or guard; repeatable. Default: all.",
 )
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Explain this metric instead: value, source, inputs; repeatable.",
+)
 @click.option("--tree", is_flag=True, help="Show the whole evaluated condition, not only what decided it.")
 @options.PACKS
 @options.PARAMS
@@ -30,6 +37,7 @@ def explain(
     state: dict[str, bool],
     paths: tuple[str, ...],
     rules: tuple[str, ...],
+    metrics: tuple[str, ...],
     tree: bool,
     packs: tuple[str, ...],
     params: tuple[str, ...],
@@ -47,6 +55,18 @@ def explain(
 
     kind = choose(format_, output, FORMATS, "text")
     pack, values = options.load_packs(packs), options.parse_params(params)
+    if metrics:
+        from profrx.report.explained import render_metrics
+        from profrx.summary.metric import explain_metric
+
+        lists, failed = each(
+            paths,
+            lambda path: [explain_metric(path, name, pack=pack, kernel=kernel) for name in metrics],
+            quiet=state["quiet"],
+        )
+        if lists:
+            emit(render_metrics([one for some in lists for one in some], kind), output)
+        return first([Exit.UNREADABLE] if failed else [])
     found, failed = each(
         paths,
         lambda path: explain_(path, rules or None, pack=pack, params=values, kernel=kernel),

@@ -26,7 +26,7 @@ PACKS = click.option(
     "packs",
     multiple=True,
     metavar="PACK",
-    help="Rule pack: a folder or an installed name; repeatable.",
+    help="Rules on top of the default pack: a folder or a .rule file; repeatable.",
 )
 PARAMS = click.option(
     "--param",

@@ -11,6 +11,7 @@ from profrx.report.views import option, ranges, together
 
 if TYPE_CHECKING:
     from profrx.evaluate.explain import Explained, Explanation, SubjectReason
+    from profrx.summary.metric import MetricExplanation
 
 FORMATS: dict[str, tuple[str, ...]] = {"text": (".txt",), "json": (".json",)}
 
@@ -25,6 +26,37 @@ def render(found: list[Explanation], format_: str, *, tree: bool = False) -> str
     return "\n\n".join(
         "\n\n".join([clean(one.source), *(_rule(rule, tree) for rule in one.explained)]) for one in found
     )
+
+
+def render_metrics(found: list[MetricExplanation], format_: str) -> str:
+    """Return explanations of metrics: what each means, and per launch its value, source and inputs."""
+    if format_ == "json":
+        return dumps(found[0]) if len(found) == 1 else "[\n" + ",\n".join(dumps(one) for one in found) + "\n]"
+    return "\n\n".join(_metric(one) for one in found)
+
+
+def _metric(one: MetricExplanation) -> str:
+    unit = f" [{one.unit}]" if one.unit else ""
+    lines = [clean(one.report), f"metric {one.metric}{unit}: {one.meaning}"]
+    if one.valid:
+        lines.append(f"  possible values {one.valid}")
+    for value in one.values:
+        launch = "" if value.launch_id is None else f" (launch {value.launch_id})"
+        shown = "unknown" if value.value is None else numbers.quantity(value.value, one.unit)
+        lines.append(f"  {clean(value.subject, 80)}{launch}: {shown}")
+        if value.source:
+            lines.append(f"    {'=' if value.provenance == 'derived' else 'stored as'} {clean(value.source)}")
+        lines += [f"      {i.name} = {numbers.quantity(i.value, i.unit)}" for i in value.inputs]
+        if value.reason:
+            lines.append(f"    {clean(value.reason)}")
+    if one.subjects > len(one.values):
+        lines.append(f"  and {one.subjects - len(one.values):,} more")
+    if not one.values:
+        lines.append("  this report has no subject to show it on")
+    if one.collect:
+        lines.append(f"  collect with `{together(sorted({option(c) for c in one.collect}))}`")
+    lines += [f"  see {url}" for url in one.references]
+    return "\n".join(lines)
 
 
 def _rule(rule: Explained, tree: bool) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SCHEMAS = {
     "findings-1": "profrx.report.model:Findings",
     "inspection-1": "profrx.inspection:Inspection",
+    "metric-1": "profrx.summary.metric:MetricExplanation",
     "explain-1": "profrx.evaluate.explain:Explanation",
 }
 """Shipped schema -> the model it is made from."""

@@ -35,7 +35,7 @@ def check(paths: tuple[str, ...], strict: bool, format_: str | None, output: str
     from profrx.language.check import check as check_
 
     kind = choose(format_, output, FORMATS, "text")
-    pack, only = load(paths)
+    pack, only = load(paths, checked=False)
     found = check_(pack, only)
     if kind == "json":
         emit(show.to_json(found), output)
@@ -47,13 +47,16 @@ def check(paths: tuple[str, ...], strict: bool, format_: str | None, output: str
     return Exit.FINDINGS if any(one.severity in bad for one in found) else Exit.CLEAN
 
 
-def load(paths: tuple[str, ...]) -> tuple[Pack, frozenset[str] | None]:
-    """Return the default pack with the given files on top, and the names of the given files; None = all."""
+def load(paths: tuple[str, ...], checked: bool = True) -> tuple[Pack, frozenset[str] | None]:
+    """Return the default pack with the given files on top, and the names of the given files; None = all.
+
+    With `checked`, what is broken is left out and reported in the pack's diagnostics.
+    """
     from profrx.language.pack import PackError, load_pack, user_sources
 
     try:
         only = frozenset(source.name for path in paths for source in user_sources(Path(path)))
-        return load_pack(paths), only if paths else None
+        return load_pack(paths, checked=checked), only if paths else None
     except PackError as err:
         raise RuleError(err.code, str(err), next_step="give a .rule file or a folder of them") from err
 
