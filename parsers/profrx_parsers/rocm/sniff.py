@@ -16,6 +16,7 @@ ROCPD = re.compile(r"rocpd_kernel_dispatch((?:_[0-9a-f]{4,12}){5})")
 _WORKLOAD = re.compile(
     r"(?:(.*)/)?(?:pmc_perf(?:_\d+)?|SQ_(?:IFETCH_LEVEL|LEVEL_WAVES|INST_LEVEL_\w+))\.csv(?:\.gz)?"
 )
+_PACKED_PASS = re.compile(r"(?:(.*)/)?results_[^/]+\.csv\.gz")
 _OUTPUT = re.compile(
     r"(?:(.*)/)?(?:[^/]*_)?(?:kernel_trace|counter_collection|agent_info|hip_api_trace|hsa_api_trace|marker_api_trace"
     r"|memory_copy_trace|memory_allocation_trace|scratch_memory_trace|rccl_api_trace|kernel_stats|hip_stats|domain_stats"
@@ -57,9 +58,10 @@ def csv_file(head: Head) -> Match | None:
 
 def workload(head: Head) -> Match | None:
     """A rocprof-compute workload folder: per-pass or joined counter files in one place."""
-    places = {
-        m[1] or "" for name in head.members if "perfmon/" not in name and (m := _WORKLOAD.fullmatch(name))
-    }
+    names = [name for name in head.members if "perfmon/" not in name]
+    places = {m[1] or "" for name in names if (m := _WORKLOAD.fullmatch(name))}
+    packed = {m[1] or "" for name in names if (m := _PACKED_PASS.fullmatch(name))}
+    places |= {place for place in packed if f"{place}/sysinfo.csv".lstrip("/") in names}
     if len(places) != 1:
         return None
     return Match("the folder holds rocprof-compute counter files (pmc_perf.csv or its passes)")

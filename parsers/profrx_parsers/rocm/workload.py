@@ -62,7 +62,8 @@ def read(source: Source, wanted: Wanted) -> Report:
     agent, facts = sysinfo.read([t.file for t in found if t.kind == "sysinfo"], log, private=wanted.private)
     roofline.apply([t.file for t in found if t.kind == "roofline"], agent, log)
     info = build.info(source, "rocprof-compute", tool="rocprof-compute", **facts)
-    head = members.head_text(source.path / "log.txt", members.MAX_LOG_BYTES)
+    place = (source.path / perf[0].name).parent
+    head = members.head_text(place / "log.txt", members.MAX_LOG_BYTES)
     if version := _VERSION.search(head):
         info.tool_version = version[2]
     info.options["kernels_serialised"] = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import shutil
 from pathlib import Path
@@ -211,6 +212,19 @@ def test_passes_alone_make_a_workload(rocm: Path, tmp_path: Path) -> None:
     report = open_report(tmp_path / "w")
     assert number(report, "SQ_INSTS_LDS") == [77, 78, 79]
     assert column(report, "launches", "duration_ns") == [10_000, 50_000, 52_000]
+
+
+def test_packed_passes_of_a_workload_folder(rocm: Path, tmp_path: Path) -> None:
+    """Later releases keep one packed table per pass and no joined one."""
+    text = (rocm / "v3-csv" / "run_counter_collection.csv").read_text().splitlines(keepends=True)
+    shutil.copy(rocm / "compute-wide" / "sysinfo.csv", tmp_path)
+    for place, counter in enumerate(("SQ_WAVES", "GRBM_GUI_ACTIVE")):
+        kept = "".join(line for line in text if "Counter_Name" in line or counter in line)
+        (tmp_path / f"results_pass_{place}.csv.gz").write_bytes(gzip.compress(kept.encode()))
+    report = open_report(tmp_path)
+    assert report.info.format == "rocprof-compute"
+    assert number(report, "SQ_WAVES") == [1024, 2048, 2048]
+    assert number(report, "GRBM_GUI_ACTIVE") == [160_000, 800_000, 832_000]
 
 
 def test_empty_member_is_logged(rocm: Path, tmp_path: Path) -> None:
