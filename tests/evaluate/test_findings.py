@@ -286,6 +286,14 @@ def test_blocked_rules_show_the_guard_with_its_values() -> None:
     assert (one.rule, one.guard, one.reason, one.subjects) == ("r", "g", "130% cannot be", 1)
 
 
+def test_tables_that_the_tool_cannot_supply_are_left_out() -> None:
+    text = 'metric amd { meaning "amd" source rocm "amd" }'
+    text += 'verdict v { title "v" one_of { a "A" when amd < 1 "a" b "B" when amd >= 1 "b" } }'
+    text += 'verdict w { title "w" one_of { c "C" when mem < 1 % "c" d "D" when mem >= 1 % "d" } }'
+    outcomes = run(Program(pack_of(METRICS + text)), report_frames(frame_of({"sm": [5.0]})))
+    assert [(v.table, v.verdict) for v in verdicts(outcomes, 0)] == [("w", "unknown")]
+
+
 def test_verdicts_group_launches_of_a_kernel_by_row() -> None:
     text = 'verdict v { title "v" one_of { low "Low" when mem < 50 % "{mem:.0%}" high "High" when mem >= 50 % "h" } }'
     frame = frame_of(

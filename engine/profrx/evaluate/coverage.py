@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from profrx.evaluate import trace
+from profrx.evaluate import trace, walk
 from profrx.evaluate.given import batches
 from profrx.evaluate.mutate import Mutant, mutants
 from profrx.evaluate.outcomes import Outcomes
@@ -126,15 +126,13 @@ def of_owner(program: Program, owner: Owner, *, mutate: bool = True) -> Coverage
 
 
 def _untouched(owner: Owner) -> tuple[ConditionCoverage, ...]:
-    whens = [row.when for row in owner.rows] if isinstance(owner, ast.Verdict) else [owner.when]
-    return tuple(ConditionCoverage(text_of(when), (), when.span) for when in whens)
+    return tuple(ConditionCoverage(text_of(when), (), when.span) for when in walk.conditions(owner))
 
 
 def _reach(outcomes: Outcomes, owner: Owner, reached: dict[str, tuple[set[str], ast.Span]]) -> None:
     """Collect the outcomes of every part of the condition over a batch of tests."""
     evaluator = outcomes.evaluator(owner)
-    whens = [row.when for row in owner.rows] if isinstance(owner, ast.Verdict) else [owner.when]
-    for when in whens:
+    for when in walk.conditions(owner):
         pending = [trace.trace(evaluator, when)]
         first = True
         while pending:

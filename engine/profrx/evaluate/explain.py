@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from profrx.evaluate import collect, evidence, trace
+from profrx.evaluate import collect, evidence, trace, walk
 from profrx.evaluate.findings import closer_evaluator, lookup
 from profrx.evaluate.frames import frames_of, only_kernel
 from profrx.evaluate.group import groups_of
@@ -188,12 +188,7 @@ class _View:
         self.rows = rows
         self.present = present
         self.evaluator = closer_evaluator(outcomes, declaration, rows)
-        conditions = (
-            [row.when for row in declaration.rows]
-            if isinstance(declaration, ast.Verdict)
-            else [declaration.when]
-        )
-        self.steps = [trace.trace(self.evaluator, condition) for condition in conditions]
+        self.steps = [trace.trace(self.evaluator, when) for when in walk.conditions(declaration)]
 
     def reason(self, at: int, outcome: str) -> SubjectReason:
         found = SubjectReason(outcome=outcome)

@@ -72,9 +72,7 @@ def _all(declaration: Owner) -> Iterator[Mutant]:
 def comparisons(declaration: Owner) -> Iterator[ast.Compare | ast.In]:
     """Yield the comparisons of a declaration's condition, those in the lets it reads included."""
     lets = {let.name: let.expr for let in declaration.lets}
-    pending = (
-        [row.when for row in declaration.rows] if isinstance(declaration, ast.Verdict) else [declaration.when]
-    )
+    pending = walk.conditions(declaration)
     seen: set[str] = set()
     while pending:
         for node in walk.nodes(pending.pop(0)):

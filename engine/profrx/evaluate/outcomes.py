@@ -274,16 +274,16 @@ def guard_mask(outcomes: Outcomes, guard: ast.Guard, scope: str) -> Any:
     return tristate(spread(outcomes.truth_of(Parent(guard.name), scope), rows), rows)[0]
 
 
-def suppliable(program: Program, rule: ast.Rule, metrics: Metrics) -> Any:
-    """Mask of the subjects whose tool, version and architecture can supply what a rule's condition needs.
+def suppliable(program: Program, declaration: ast.Rule | ast.Verdict, metrics: Metrics) -> Any:
+    """Mask of the subjects whose tool, version and architecture can supply what a condition needs.
 
-    A metric needed strictly (not below ``known`` or left of ``??``) that no source is for makes the rule not
-    applicable: no collection option would help. An architecture or version that the report does not tell
+    A metric needed strictly (not below ``known`` or left of ``??``) that no source is for makes a declaration
+    not applicable: no collection option would help. An architecture or version that the report does not tell
     rules nothing out.
     """
-    lets = {let.name: let.expr for let in rule.lets}
+    lets = {let.name: let.expr for let in declaration.lets}
     usable = np.ones(metrics.frame.rows, dtype=bool)
-    pending, seen = [rule.when], set()
+    pending, seen = walk.conditions(declaration), set()
     while pending:
         for node in walk.strict_nodes(pending.pop()):
             name = metric_named(node)

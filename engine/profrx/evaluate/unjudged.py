@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profrx.evaluate import collect, operators, trace
-from profrx.evaluate.findings import closer_evaluator, look_closer, lookup
+from profrx.evaluate import collect, operators, trace, walk
+from profrx.evaluate.findings import closer_evaluator, lookup
 from profrx.evaluate.lacking import NOT_COLLECTED, zero_divisions
 from profrx.evaluate.lacking import missing as names_missing
 from profrx.evaluate.outcomes import BLOCKED, UNKNOWN, guard_mask
@@ -90,12 +90,8 @@ def lacking(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) 
     absent: dict[str, None] = {}
     reasons: dict[str, None] = {}
     sample = samples(outcomes, declaration, rows)
-    if isinstance(declaration, ast.Verdict):
-        evaluator = closer_evaluator(outcomes, declaration, sample)
-        steps = [trace.trace(evaluator, row.when) for row in declaration.rows]
-    else:
-        closer = look_closer(outcomes, declaration, sample)
-        evaluator, steps = closer.evaluator, [closer.step]
+    evaluator = closer_evaluator(outcomes, declaration, sample)
+    steps = [trace.trace(evaluator, when) for when in walk.conditions(declaration)]
     for at in range(len(sample)):
         for step in steps:
             reasons.update(dict.fromkeys(zero_divisions(evaluator, step, at)))

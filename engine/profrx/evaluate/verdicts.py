@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrx.evaluate import evidence, trace
+from profrx.evaluate import evidence, trace, walk
 from profrx.evaluate.findings import closer_evaluator, lookup
 from profrx.evaluate.group import base_times, groups_of
 from profrx.evaluate.lacking import missing as missing_names
+from profrx.evaluate.outcomes import suppliable
 from profrx.evaluate.template import render
 from profrx.report.model import VerdictOf
 
@@ -36,7 +37,8 @@ def _of_table(
 ) -> list[VerdictOf]:
     frame = outcomes.frames.scopes[verdict.scope]
     code = np.asarray(held)
-    here = np.flatnonzero(frame.column("report").to_numpy() == report)
+    judged = (code >= 0) | suppliable(outcomes.program, verdict, outcomes.metrics(verdict.scope))
+    here = np.flatnonzero((frame.column("report").to_numpy() == report) & judged)
     weights = np.nan_to_num(frame.weights, nan=0.0)
     keys = groups_of(frame)[here] * (len(verdict.rows) + 1) + code[here] + 1
     _, group = np.unique(keys, return_inverse=True)
@@ -50,7 +52,7 @@ def _of_table(
     if not leads:
         return []
     evaluator = closer_evaluator(outcomes, verdict, leads)
-    steps = [trace.trace(evaluator, row.when) for row in verdict.rows]
+    steps = [trace.trace(evaluator, when) for when in walk.conditions(verdict)]
     subjects = frame.subjects.take(leads).to_pylist()
     found = []
     for at, (lead, rows, subject) in enumerate(zip(leads, members, subjects, strict=True)):

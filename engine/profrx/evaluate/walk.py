@@ -78,3 +78,10 @@ def expressions(declaration: ast.Rule | ast.Verdict | ast.Guard) -> Iterator[ast
     for suppressed in declaration.suppresses:
         if suppressed.when is not None:
             yield suppressed.when
+
+
+def conditions(declaration: ast.Rule | ast.Verdict | ast.Guard) -> list[ast.Expr]:
+    """Return what decides a declaration: its condition, or those of a verdict's rows."""
+    if isinstance(declaration, ast.Verdict):
+        return [row.when for row in declaration.rows]
+    return [declaration.when]
