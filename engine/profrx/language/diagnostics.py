@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, Literal
 
 from profrx.language.ast import NOWHERE, Span
@@ -21,12 +21,16 @@ class Lines:
     def __init__(self, text: str, file: str) -> None:
         self.file = file
         self.text = text
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Offsets at which lines begin; found when the first place is asked for."""
         starts = [0]
-        at = text.find("\n")
+        at = self.text.find("\n")
         while at >= 0:
             starts.append(at + 1)
-            at = text.find("\n", at + 1)
-        self.starts = starts
+            at = self.text.find("\n", at + 1)
+        return starts
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column of a character offset."""
@@ -105,5 +109,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if len(word) > 80:
         return ""
     near = [one for one in known if abs(len(one) - len(word)) <= 2 + len(word) // 2][:MAX_COMPARED]
+    from difflib import get_close_matches
+
     close = get_close_matches(word, near, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(close)}?" if close else ""

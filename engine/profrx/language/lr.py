@@ -24,6 +24,8 @@ _TOKEN = re.compile(
     r"|(\?\?|\.\.|[<>=!]=|[{}(),:=<>+\-*/])|(%))"
 )
 _STRING, _NUMBER, _WORD, _OPERATOR, _PERCENT = range(1, 6)
+_PLAIN = (_OPERATOR, _STRING)
+"""What is the same wherever it stands."""
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _UNIT = re.compile(r"[ \t]*(%|[A-Za-z]+)(/[A-Za-z]+)?(?![A-Za-z0-9_]|-[A-Za-z0-9_]|\.[A-Za-z0-9_])")
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*+)*+")
@@ -103,12 +105,19 @@ class Driver:
         Raises:
             Unexpected: at the next mistake.
         """
-        actions = self.tables.actions
+        actions, gotos, productions = self.tables.actions, self.tables.gotos, self.tables.productions
         final = self.tables.ends[symbol]
-        scan, reduce, lone, chains = self.scan, self.reduce, self.tables.lone, self.tables.chains
+        scan, callbacks, lone, chains = self.scan, self.callbacks, self.tables.lone, self.tables.chains
+        next_token, operators, count = _TOKEN.match, self.tables.operators, self.tokens
         while True:
-            type_, start, at = scan(text, at, end, states[-1])
-            self.tokens += 1
+            match = next_token(text, at, end)
+            kind = match.lastindex if match is not None else 0
+            if kind in _PLAIN:
+                start, at = match.span(kind)  # type: ignore[union-attr]
+                type_ = operators[text[start:at]] if kind == _OPERATOR else "STRING"
+            else:
+                type_, start, at = scan(text, at, end, states[-1], match)
+            count += 1
             while True:
                 action = actions[states[-1]].get(type_)
                 if action is None:
@@ -117,14 +126,32 @@ class Driver:
                     )
                 if action >= 0:
                     break
-                if ~action in lone:
+                number = ~action
+                if number in lone:
                     key = (states[-2], states[-1], type_)
                     states[-1] = chains.get(key) or self.chain(*key)
                 else:
-                    reduce(~action, states, values)
-                if states[-1] == final and type_ == "$END":
+                    production = productions[number]
+                    size, callback = production.size, callbacks[number]
+                    if size:
+                        children = values[-size:]
+                        del values[-size:], states[-size:]
+                        if production.splices:
+                            children = _splice(children)
+                    else:
+                        children = []
+                    if callback is None:
+                        values.append(_Splice(children))
+                    elif production.single and len(children) == 1:
+                        values.append(children[0])
+                    else:
+                        values.append(callback(children))
+                    states.append(gotos[states[-1]][production.origin])
+                if type_ == "$END" and states[-1] == final:
+                    self.tokens = count
                     return values[-1]
             if len(states) > MAX_STACK:
+                self.tokens = count
                 raise Unexpected(token(type_, text[start:at], start), (), states, values, deep=True)
             states.append(action)
             values.append(token(type_, text[start:at], start))
@@ -141,38 +168,16 @@ class Driver:
         self.tables.chains[key] = state
         return state
 
-    def reduce(self, number: int, states: list[int], values: list[Any]) -> None:
-        """Replace the right side of a production on the stacks by its left side."""
-        production = self.tables.productions[number]
-        size = production.size
-        children: list[Any] = []
-        if size:
-            children = values[-size:]
-            del values[-size:], states[-size:]
-        if production.splices:
-            children = _splice(children)
-        callback = self.callbacks[number]
-        if callback is None:
-            values.append(_Splice(children))
-        elif production.single and len(children) == 1:
-            values.append(children[0])
-        else:
-            values.append(callback(children))
-        states.append(self.tables.gotos[states[-1]][production.origin])
-
-    def scan(self, text: str, at: int, end: int, state: int) -> tuple[str, int, int]:
-        """The next token as (terminal, start, end): what it is depends on what `state` accepts."""
-        match = _TOKEN.match(text, at, end)
+    def scan(
+        self, text: str, at: int, end: int, state: int, match: re.Match[str] | None
+    ) -> tuple[str, int, int]:
+        """The next word, number or sign as (terminal, start, end): what it is depends on what `state` accepts."""
         if match is None:
             space = _SPACE.match(text, at, end)
             start = space.end() if space else at
             return ("$END", start, start) if start >= end else ("?", start, start + 1)
         kind = match.lastindex or 0
         start, stop = match.span(kind)
-        if kind == _OPERATOR:
-            return self.tables.operators[match[kind]], start, stop
-        if kind == _STRING:
-            return "STRING", start, stop
         row = self.tables.actions[state]
         if kind == _WORD:
             return self._word(text, start, stop, end, state, row)

@@ -7,7 +7,7 @@ is already taken needs `override`. A broken declaration is left out and reported
 
 from __future__ import annotations
 
-import hashlib
+import gc
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import metadata, resources
@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from profrx.language import ast
+from profrx.language.cache import digest_of
 from profrx.language.diagnostics import Diagnostic, did_you_mean
 from profrx.language.parse import read
 from profrx.language.scan import MAX_FILE
@@ -75,8 +76,17 @@ class PackError(ValueError):
     code = "pack-unreadable"
 
 
-def load_pack(paths: Iterable[str | Path] = (), *, default: bool = True, plugins: bool = True) -> Pack:
+def load_pack(
+    paths: Iterable[str | Path] = (),
+    *,
+    default: bool = True,
+    plugins: bool = True,
+    checked: bool = True,
+) -> Pack:
     """Load the default pack, installed plug-in packs, then `paths` in order.
+
+    With `checked`, declarations with a mistake that evaluation could not live with (unknown names, units that do
+    not fit, cycles) are left out and reported in `diagnostics`; without, they stay for `check` to judge.
 
     Raises:
         PackError: a path does not exist or holds no rule file.
@@ -89,7 +99,30 @@ def load_pack(paths: Iterable[str | Path] = (), *, default: bool = True, plugins
             sources += tree(resources.files(entry.value), entry.name)
     for path in paths:
         sources += user_sources(Path(path))
-    return assemble(sources)
+    return _loaded(sources) if checked else assemble(sources)
+
+
+def _loaded(sources: list[Source]) -> Pack:
+    """A checked pack, from the cache where it is kept."""
+    from profrx.language import cache
+
+    digest = cache.digest_of((source.pack, source.name, source.data) for source in sources)
+    collecting = gc.isenabled()
+    gc.disable()  # a hundred thousand nodes, none of them garbage
+    try:
+        kept = cache.load(digest, {source.name: source.data.decode("utf-8", "replace") for source in sources})
+        if kept is not None:
+            return assemble(sources, kept)
+        from profrx.language.check import without_broken
+
+        parsed: dict[str, tuple[ast.Declaration, ...]] = {}
+        pack = without_broken(assemble(sources, parsed, fill=True))
+        if not pack.diagnostics and len(parsed) == len(sources):
+            cache.keep(digest, parsed)
+        return pack
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def user_sources(path: Path) -> list[Source]:
@@ -146,18 +179,23 @@ _TABLES: dict[type, str] = {
 }
 
 
-def assemble(sources: Iterable[Source]) -> Pack:
-    """Parse the sources and gather their declarations."""
+def assemble(
+    sources: Iterable[Source],
+    parsed: dict[str, tuple[ast.Declaration, ...]] | Mapping[str, tuple[ast.Declaration, ...]] | None = None,
+    fill: bool = False,
+) -> Pack:
+    """Parse the sources and gather their declarations.
+
+    `parsed` holds the declarations of files that need no parsing; with `fill` they are put there instead.
+    """
     tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES.values()}
     origin: dict[tuple[str, str], str] = {}
     packs: list[ast.Pack] = []
     diagnostics: list[Diagnostic] = []
     files: dict[str, str] = {}
     extensions: list[ast.Metric] = []
-    digest = hashlib.sha256()
+    sources = list(sources)
     for source in sources:
-        digest.update(f"{source.pack}\0{source.name}\0{len(source.data)}\0".encode())
-        digest.update(source.data)
         text = source.data.decode("utf-8", errors="replace")
         if "�" in text and "�".encode() not in source.data:
             line = text[: text.index("�")].count("\n") + 1
@@ -165,9 +203,7 @@ def assemble(sources: Iterable[Source]) -> Pack:
             diagnostics.append(Diagnostic("not-utf8", message, ast.Span(source.name, line, 1, line, 1)))
             continue
         files[source.name] = text
-        parsed = read(text, source.name)
-        diagnostics += parsed.diagnostics
-        for node in parsed.file.declarations:
+        for node in _declarations(source.name, text, diagnostics, parsed, fill):
             if isinstance(node, ast.Pack):
                 packs.append(node)
                 continue
@@ -199,9 +235,23 @@ def assemble(sources: Iterable[Source]) -> Pack:
         packs=tuple(packs),
         origin=origin,
         diagnostics=tuple(diagnostics),
-        digest=digest.hexdigest(),
+        digest=digest_of((source.pack, source.name, source.data) for source in sources),
         files=files,
     )
+
+
+def _declarations(
+    name: str, text: str, diagnostics: list[Diagnostic], parsed: Any, fill: bool
+) -> tuple[ast.Declaration, ...]:
+    """The declarations of one file: those that were given, or parsed ones."""
+    if parsed is not None and not fill:
+        kept: tuple[ast.Declaration, ...] = parsed[name]
+        return kept
+    found = read(text, name)
+    diagnostics += found.diagnostics
+    if fill:
+        parsed[name] = found.file.declarations
+    return found.file.declarations
 
 
 def _extended(metric: ast.Metric, more: ast.Metric) -> ast.Metric:

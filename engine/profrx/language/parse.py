@@ -6,6 +6,7 @@ that one run shows all mistakes. A declaration with a mistake is left out of the
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -40,6 +41,17 @@ class Parsed:
 
     file: ast.File
     diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class _Reader(threading.local):
+    """One builder and driver a thread: connecting them costs more than a small file."""
+
+    def __init__(self) -> None:
+        self.builder = DeclarationBuilder(Lines("", ""))
+        self.driver = Driver(self.builder)
+
+
+_READER = _Reader()
 
 
 def parse(text: str, file: str = "<text>") -> ast.File:
@@ -88,8 +100,8 @@ def read(text: str, file: str = "<text>") -> Parsed:
         place = lines.span(chunks[MAX_DECLARATIONS].start, chunks[MAX_DECLARATIONS].start + 1)
         problems.append(Diagnostic("file-too-large", message, place, hint="split it into several files"))
         del chunks[MAX_DECLARATIONS:]
-    builder = DeclarationBuilder(lines)
-    driver = Driver(builder)
+    builder, driver = _READER.builder, _READER.driver
+    builder.map, driver.tokens = lines, 0
     declarations: list[ast.Declaration] = []
     for chunk in chunks:
         declaration, found = _declaration(lines, chunk, builder, driver)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
 
 from profrx.language.check.context import Context
 from profrx.language.check.limits import limits
@@ -13,7 +15,7 @@ from profrx.language.check.ranges import ranges
 from profrx.language.check.sources import sources
 from profrx.language.check.tables import tables
 from profrx.language.check.templates import templates
-from profrx.language.check.tree import tree
+from profrx.language.check.tree import cycles, reachable
 from profrx.language.check.units import units
 from profrx.language.check.usage import usage
 from profrx.language.diagnostics import Diagnostic
@@ -26,15 +28,19 @@ PASSES: tuple[Pass, ...] = (
     names,
     units,
     patterns,
+    cycles,
     ranges,
     tables,
-    tree,
+    reachable,
     usage,
     sources,
     templates,
     quality,
 )
 """Order matters: a declaration that an earlier pass finds broken is spared by the later ones that build on it."""
+
+ESSENTIAL: tuple[Pass, ...] = (limits, names, units, patterns, cycles)
+"""What evaluation relies on."""
 
 
 def check(pack: Pack, only: Iterable[str] | None = None) -> tuple[Diagnostic, ...]:
@@ -44,3 +50,24 @@ def check(pack: Pack, only: Iterable[str] | None = None) -> tuple[Diagnostic, ..
     for run in PASSES:
         run(context)
     return tuple(dict.fromkeys(context.found))
+
+
+def without_broken(pack: Pack) -> Pack:
+    """The pack without the declarations that evaluation could not live with; they are reported in it.
+
+    Leaving one out can break another that reads it, so this is repeated until nothing breaks.
+    """
+    while True:
+        context = Context(pack, tests=False)
+        for run in ESSENTIAL:
+            run(context)
+        errors = tuple(d for d in context.found if d.severity == "error")
+        if not context.broken:
+            return pack
+        kept: dict[str, Any] = {
+            table: {
+                name: node for name, node in getattr(pack, table).items() if id(node) not in context.broken
+            }
+            for table in ("metrics", "params", "verdicts", "guards", "rules", "rulesets")
+        }
+        pack = replace(pack, **kept, diagnostics=(*pack.diagnostics, *dict.fromkeys(errors)))

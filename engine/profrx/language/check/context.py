@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from profrx.language import ast
@@ -48,11 +48,11 @@ class Scope:
     def before(self, let: ast.Let) -> Scope:
         """The scope in which the expression of `let` itself is read."""
         at = next((i for i, known in enumerate(self.lets) if known is let), 0)
-        return replace(self, lets=self.lets[:at])
+        return Scope(self.pack, self.owner, self.lets[:at], self.params, self.members)
 
     def inside(self) -> Scope:
         """The scope of a member expression."""
-        return replace(self, members=True)
+        return Scope(self.pack, self.owner, self.lets, self.params, True)
 
     def known(self) -> list[str]:
         """Every name that can be read here."""
@@ -72,6 +72,7 @@ class Context:
     Attributes:
         pack: what is checked.
         only: names of the files whose declarations are judged; the rest is background (None = all).
+        tests: whether tests are judged, too.
         found: diagnostics so far.
         broken: declarations with an error, by identity: later passes leave them alone.
         hopeless: declarations that no pass may look into.
@@ -80,6 +81,7 @@ class Context:
 
     pack: Pack
     only: frozenset[str] | None = None
+    tests: bool = True
     found: list[Diagnostic] = field(default_factory=list)
     broken: set[int] = field(default_factory=set)
     hopeless: set[int] = field(default_factory=set)

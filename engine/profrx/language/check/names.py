@@ -74,7 +74,7 @@ def _judge(context: Context, node: Judge) -> None:
         _expression(context, scope, expr)
     for reference in node.see:
         _reference(context, node, reference, node.span)
-    for test in node.tests:
+    for test in node.tests if context.tests else ():
         _test(context, node, test)
     if isinstance(node, ast.Rule | ast.Verdict):
         for parent in node.under:
@@ -130,7 +130,7 @@ def _metric(context: Context, metric: ast.Metric) -> None:
             _expression(context, context.scope(metric), source.formula)
     for reference in metric.see:
         _reference(context, metric, reference, metric.span)
-    for test in metric.tests:
+    for test in metric.tests if context.tests else ():
         for given in test.given:
             if not given.raw:
                 _known(

@@ -11,8 +11,8 @@ from profrx.language.check.regions import Space, variables
 from profrx.language.walk import expressions, names, walk
 
 
-def tree(context: Context) -> None:
-    """Cycles over `under`, `fired`, `suppresses` and formulas; unreachable rules."""
+def cycles(context: Context) -> None:
+    """Cycles over `under`, `fired`, `suppresses` and formulas."""
     pack = context.pack
     rows = {row.name: verdict.name for verdict in pack.verdicts.values() for row in verdict.rows}
     judged: dict[str, ast.Declaration] = {**pack.verdicts, **pack.guards, **pack.rules}
@@ -35,7 +35,6 @@ def tree(context: Context) -> None:
     _cycles(context, judged, needs, "each waits for the outcome of the next (`under` or `fired`)")
     _cycles(context, pack.rules, suppresses, "each suppresses the next, so none would be left")
     _cycles(context, pack.metrics, formulas, "each is computed from the next")
-    _reachable(context)
 
 
 def _cycles(
@@ -104,7 +103,8 @@ class _Parents:
         return And((own, Or(tuple(known)))) if known and len(known) == len(above) else own
 
 
-def _reachable(context: Context) -> None:
+def reachable(context: Context) -> None:
+    """Rules whose condition contradicts all rows or rules that they hang under."""
     parents = _Parents(context)
     for node in context.pack.rules.values():
         if not node.under or not context.wanted(node) or id(node) in context.broken:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from profrx.language import ast
@@ -29,6 +30,11 @@ class Type:
     dimension: Dimension | None = NONE
     flavour: Flavour = "plain"
     literal: bool = False
+
+    @property
+    def measured(self) -> Type:
+        """The same for a value that is not a bare number as written."""
+        return replace(self, literal=False) if self.literal else self
 
     def __str__(self) -> str:
         if self.kind == "bool":
@@ -70,6 +76,7 @@ FUNCTIONS = {
 """Built-in functions: fewest and most arguments."""
 
 
+@lru_cache(maxsize=512)
 def unit_type(name: str) -> Type:
     """The type of a quantity in a unit."""
     found = unit(name)
@@ -159,11 +166,11 @@ class Typer:
         if isinstance(found, ast.Metric):
             return metric_type(found)
         if isinstance(found, ast.Param):
-            return replace(self.infer(found.default, replace(scope, params=(), lets=())), literal=False)
+            return self.infer(found.default, Scope(scope.pack, scope.owner)).measured
         if isinstance(found, ast.Let):
             if id(found) not in self.lets:
                 self.lets[id(found)] = self.infer(found.expr, scope.before(found))
-            return replace(self.lets[id(found)], literal=False)
+            return self.lets[id(found)].measured
         return ANY
 
     def unary(self, node: ast.Unary, scope: Scope) -> Type:
@@ -201,7 +208,7 @@ class Typer:
                 or "`*` and `/` combine units; `+` and `-` do not"
             )
             return self.wrong("unit-mismatch", f"cannot {verb} {left} and {right}", node, hint)
-        return replace(left, flavour=_sum_flavour(node, left, right), literal=left.literal and right.literal)
+        return Type("number", left.dimension, _sum_flavour(node, left, right), left.literal and right.literal)
 
     def compare(self, node: ast.Compare, scope: Scope) -> Type:
         """A chain of comparisons."""
@@ -275,7 +282,7 @@ class Typer:
             zero = isinstance(b, ast.Quantity) and b.value == 0 and right.literal
             hint = _missing_unit(left, right) or ("write 0 with the unit of the other side" if zero else "")
             return self.wrong("unit-mismatch", f"{what} differ: {left} and {right}", b, hint)
-        return replace(left, flavour=left.flavour if left.flavour != "plain" else right.flavour)
+        return left if left.flavour != "plain" or left == right else replace(left, flavour=right.flavour)
 
     def all_same(self, nodes: tuple[ast.Expr, ...], scope: Scope, what: str) -> Type:
         """Require numbers of one dimension."""
@@ -310,7 +317,7 @@ class Typer:
             self.infer(arguments[0], scope)
             return BOOL
         if name in ("min", "max", "clamp", "abs", "ceil", "floor"):
-            return replace(self.all_same(arguments, scope, name), literal=False)
+            return self.all_same(arguments, scope, name).measured
         types = [self.number(argument, scope, f"`{name}`") for argument in arguments]
         if any(found.kind == "any" for found in types):
             return ANY
@@ -362,7 +369,7 @@ def metric_type(metric: ast.Metric) -> Type:
 def metric_number(metric: ast.Metric) -> Type:
     """The type of a metric's values; FREE when its unit is unknown (reported where it is declared)."""
     try:
-        return replace(unit_type(metric.unit), literal=False)
+        return unit_type(metric.unit).measured
     except ValueError:
         return FREE
 
