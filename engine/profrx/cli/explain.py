@@ -74,4 +74,7 @@ def explain(
     )
     if found:
         emit(render(found, kind, tree=tree), output)
-    return first([Exit.UNREADABLE] if failed else [])
+    codes = [Exit.UNREADABLE] if failed else []
+    if not any(one.subjects for explanation in found for one in explanation.explained):
+        codes.append(Exit.NOTHING)
+    return first(codes)

@@ -19,7 +19,9 @@ from profrx.cli.output import choose, emit
 @options.format_option("text", "csv", "json", "parquet", "arrow")
 @options.OUTPUT
 @options.PRIVATE
+@click.pass_obj
 def tables(
+    state: dict[str, bool],
     path: str,
     table: str | None,
     columns: str | None,
@@ -44,7 +46,7 @@ def tables(
     found = tabulate.tables(path, table, columns=chosen, rows=limit, private=private)
     cut = kind == "text" and rows is None and len(found) > tabulate.TEXT_ROWS
     emit(tabulate.write(found.slice(0, tabulate.TEXT_ROWS) if cut else found, kind), output)
-    if cut:
+    if cut and not state["quiet"]:
         click.echo(
             f"first {tabulate.TEXT_ROWS} rows; --rows N shows more, -o FILE.parquet takes all", err=True
         )
