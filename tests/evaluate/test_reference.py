@@ -16,7 +16,7 @@ from profrx.evaluate.metrics import Metrics
 from profrx.language import ast
 from profrx.language.pack import Pack
 
-QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=70, deadline=None, suppress_health_check=list(HealthCheck))
 LABELS = ("x", "y", "z")
 
 

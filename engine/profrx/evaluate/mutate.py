@@ -101,8 +101,8 @@ def _moved_constant(expr: ast.Expr) -> Iterator[ast.Expr]:
             yield replace(expr, operand=moved)
     elif isinstance(expr, ast.Quantity) and expr.value:
         step = abs(expr.value) * STEP
-        yield replace(expr, value=expr.value + step)
-        yield replace(expr, value=expr.value - step)
+        yield replace(expr, value=round(expr.value + step, 12))
+        yield replace(expr, value=round(expr.value - step, 12))
 
 
 def substitute(declaration: Owner, old: ast.Expr, new: ast.Expr) -> Owner:

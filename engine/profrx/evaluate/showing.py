@@ -6,72 +6,23 @@ from typing import TYPE_CHECKING
 
 from profrx.evaluate import walk
 from profrx.language import ast
+from profrx.language.printer import expr_text
 from profrx.language.units import NONE, Dimension, unit
 
 if TYPE_CHECKING:
     from profrx.evaluate.compile import Evaluator
 
-_BINDING = {"or": 1, "and": 2, "??": 5, "+": 6, "-": 6, "*": 7, "/": 7}
 MAX_TEXT = 300
 """Longest source text shown."""
 
 
 def text_of(expr: ast.Expr) -> str:
     """Return an expression as text in the language's syntax, cut when very long."""
-    text = _text(expr, 0, 24)
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 2] + " …"
-
-
-def _text(expr: ast.Expr, around: int, depth: int) -> str:
-    if depth == 0:
+    try:
+        text = expr_text(expr)
+    except RecursionError:
         return "…"
-    depth -= 1
-    inner = (
-        [_text(child, 0, depth) for child in walk.children(expr)] if not isinstance(expr, ast.Binary) else []
-    )
-    match expr:
-        case ast.Quantity():
-            return f"{expr.value:g} {expr.unit}".rstrip()
-        case ast.Text():
-            return f'"{expr.value}"'
-        case ast.Bool():
-            return str(expr.value).lower()
-        case ast.Name():
-            return expr.name
-        case ast.Raw():
-            return f'raw "{expr.name}" {expr.unit}'.rstrip()
-        case ast.Fired():
-            return f"fired({expr.rule})"
-        case ast.Unary():
-            operand = _text(expr.operand, 8 if expr.op == "-" else 3, depth)
-            return f"-{operand}" if expr.op == "-" else f"not {operand}"
-        case ast.Binary():
-            level = _BINDING[expr.op]
-            text = f"{_text(expr.left, level, depth)} {expr.op} {_text(expr.right, level + 1, depth)}"
-            return f"({text})" if level < around else text
-        case ast.Compare():
-            sides = [_text(o, 5, depth) for o in expr.operands]
-            text = sides[0] + "".join(f" {op} {side}" for op, side in zip(expr.ops, sides[1:], strict=True))
-        case ast.In():
-            items = " .. ".join(inner[1:]) if expr.is_range else "{" + ", ".join(inner[1:]) + "}"
-            text = f"{inner[0]} in {items}"
-        case ast.Matches():
-            text = f'{inner[0]} matches {"glob " if expr.glob else ""}"{expr.pattern}"'
-        case ast.If():
-            text = f"if {inner[0]} then {inner[1]} else {inner[2]}"
-            return f"({text})" if around else text
-        case ast.Call():
-            return f"{expr.function}({', '.join(inner)})"
-        case ast.Choice():
-            pairs = [f'"{label}": {value}' for label, value in zip(expr.labels, inner, strict=True)]
-            return f"{expr.function}({', '.join(pairs)})"
-        case ast.Aggregate():
-            domain = f"{expr.domain} {expr.metric}".rstrip()
-            where = f" where {inner[1]}" if expr.where is not None else ""
-            return f"{expr.function}({inner[0]} over {domain}{where})"
-        case _:
-            return type(expr).__name__
-    return f"({text})" if around > 3 else text
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 2] + " …"
 
 
 def shown_unit(evaluator: Evaluator, *exprs: ast.Expr) -> str:
