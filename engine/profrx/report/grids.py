@@ -119,3 +119,17 @@ def commands(report: ReportFindings) -> tuple[tuple[str, str], ...]:
         for one in (listed or ())[:COMMANDS]
         if one.get("command")
     )
+
+
+def roofline_note(report: ReportFindings) -> str:
+    """The roofs of the heaviest kernel with numbers, and how they and the intensity are made."""
+    points = [p for p in report.summary.roofline if p.kernel == report.summary.roofline[0].kernel]
+    roofs = {roof.name: roof for p in points for roof in p.roofs if roof.value}
+    if not roofs or not significant(report.summary.roofline):
+        return ""
+    ordered = sorted(roofs.values(), key=lambda roof: (roof.kind == "memory", roof.value or 0.0))
+    words = ", ".join(f"{roof.name} {numbers.quantity(roof.value, roof.unit)}" for roof in ordered)
+    return (
+        f"Roofs at the clocks of the profile (counter peak x clock): {words}. "
+        "Intensity is FLOP/s over DRAM bytes/s; a fused multiply-add counts two; the ridge is roof over DRAM roof."
+    )

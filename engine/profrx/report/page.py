@@ -62,6 +62,7 @@ class Page:
     stall_notes: tuple[tuple[str, str], ...]
     roofline: tuple[RooflinePoint, ...]
     roofline_rows: grids.Grid | None
+    roofline_note: str
     top: Fix | None
     findings: tuple[Advice, ...]
     more_findings: int
@@ -117,6 +118,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         stall_notes=grids.stall_notes(report),
         roofline=tuple(report.summary.roofline),
         roofline_rows=grids.narrow(grids.roofline_rows(report), several),
+        roofline_note=grids.roofline_note(report),
         top=best.as_fix() if best else None,
         findings=tuple(worth[:limit]),
         more_findings=len(listed) - len(worth[:limit]),

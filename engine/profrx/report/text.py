@@ -119,6 +119,8 @@ def _roofline(console: Console, page: Page) -> None:
     _heading(console, "Roofline")
     _lines(console, chart(page.roofline))
     _lines(console, grid(page.roofline_rows.header, page.roofline_rows.rows, right=page.roofline_rows.right))
+    if page.roofline_note:
+        _say(console, page.roofline_note, style="dim")
 
 
 def _findings(console: Console, page: Page) -> None:
