@@ -152,6 +152,7 @@ def _unpack(path: Path, name: str, packed: str, limit: int | None = None) -> Ite
 
 
 def os_error(name: str, err: Exception) -> InputError:
+    """Return the `InputError` that says what the operating system refused."""
     if isinstance(err, FileNotFoundError):
         return InputError("input-missing", "no such file", where=name, next_step="check the path")
     if isinstance(err, PermissionError):
