@@ -168,5 +168,7 @@ def problem_codes() -> set[str]:
 
 
 def test_every_problem_code_is_documented() -> None:
-    listed = set(re.findall(r"^\| `([a-z0-9-]+)` \| (?:info|warning|data-loss|error) \|", ERRORS, re.MULTILINE))
+    listed = set(
+        re.findall(r"^\| `([a-z0-9-]+)` \| (?:info|warning|data-loss|error) \|", ERRORS, re.MULTILINE)
+    )
     assert problem_codes() <= listed
