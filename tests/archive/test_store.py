@@ -22,7 +22,7 @@ def record(uri: str, *, duration: float = 10.0, findings: int = 1) -> Record:
     ]  # fmt: skip
     rows = [
         {"rank": n + 1, "rule": f"r{n}", "cause": "c", "title": "t", "kernel": "void gemm<float>(int)", "launches": 2,
-         "time_share": 1.0, "saving_kind": "global", "saving_low": 0.1, "saving_high": 0.3, "saved_ns": 4.0 - n}
+         "time_share": 1.0, "saving_kind": "global", "saving_low": 0.1, "saving_high": 0.3, "saved_ns": 4.0 - n, "counted": int(n == 0)}
         for n in range(findings)
     ]  # fmt: skip
     return Record(

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 PIECE_ROWS = 65_536
 _ORDER = {"reports": "report_id", "metrics": "report_id, kernel_row, metric"}
-_LEFT_OUT = ("modified_ns",)
-"""A copy of a file has another time: it is no property of the content."""
+_LEFT_OUT = ("modified_ns", "unknown_set")
+"""A copy of a file has another time, which is no property of the content; sets are written out as rows."""
 
 
 def export(archive: Archive, target: str | os.PathLike[str]) -> list[Path]:

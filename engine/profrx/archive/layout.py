@@ -13,7 +13,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """
         CREATE TABLE reports (
-          report_id TEXT PRIMARY KEY,      -- 24 hex digits of the sha256 of uri
+          report_id INTEGER PRIMARY KEY,   -- 63 bits of the sha256 of uri
           uri TEXT NOT NULL,               -- where it lay; archive members as archive!member
           sha256 TEXT,                     -- of the file's bytes
           size_bytes INTEGER, modified_ns INTEGER,
@@ -25,19 +25,24 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
           busy TEXT,                       -- busy summary, JSON; null = unknown
           launches INTEGER, kernels INTEGER, findings INTEGER,
           pack TEXT, analysis_key TEXT,    -- what it was judged with: rules, parameters, profrx version
-          top_rule TEXT, top_cause TEXT, top_score REAL
-        ) WITHOUT ROWID
+          top_rule TEXT, top_cause TEXT, top_score REAL,
+          unknown_set INTEGER              -- see unknown_sets; null = everything could be judged
+        )
         """,
+        "CREATE INDEX reports_by_quality ON reports (status, clocks, driver, tool, tool_version)",
+        "CREATE INDEX reports_by_time ON reports (status, base_time_ns)",
+        "CREATE INDEX reports_without_result ON reports (uri) WHERE status <> 'ok'",
+        "CREATE INDEX reports_by_unknowns ON reports (unknown_set)",
         """
         CREATE TABLE devices (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, device_id INTEGER NOT NULL,
+          report_id INTEGER NOT NULL REFERENCES reports ON DELETE CASCADE, device_id INTEGER NOT NULL,
           vendor TEXT, name TEXT, arch TEXT, compute_units INTEGER, memory_bytes INTEGER, driver TEXT,
           PRIMARY KEY (report_id, device_id)
         ) WITHOUT ROWID
         """,
         """
         CREATE TABLE kernels (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, kernel_row INTEGER NOT NULL,
+          report_id INTEGER NOT NULL REFERENCES reports ON DELETE CASCADE, kernel_row INTEGER NOT NULL,
           kernel_id TEXT,                  -- canonical id, equal over tools and builds
           kernel TEXT, kernel_short TEXT, device TEXT, arch TEXT, grid TEXT, block TEXT,
           launches INTEGER, duration_ns REAL, duration_median_ns REAL, duration_min_ns REAL, duration_max_ns REAL,
@@ -45,11 +50,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
           PRIMARY KEY (report_id, kernel_row)
         ) WITHOUT ROWID
         """,
-        "CREATE INDEX kernels_by_id ON kernels (kernel_id, device, grid, block)",
+        """
+        CREATE INDEX kernels_by_id
+        ON kernels (kernel_id, device, report_id, launches, duration_ns, verdict, kernel_short)
+        """,
         "CREATE TABLE metric_names (metric_id INTEGER PRIMARY KEY, metric TEXT UNIQUE NOT NULL, unit TEXT)",
         """
         CREATE TABLE metric_values (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, kernel_row INTEGER NOT NULL,
+          report_id INTEGER NOT NULL REFERENCES reports ON DELETE CASCADE, kernel_row INTEGER NOT NULL,
           metric_id INTEGER NOT NULL REFERENCES metric_names, value REAL,  -- median over the launches
           PRIMARY KEY (report_id, kernel_row, metric_id)
         ) WITHOUT ROWID
@@ -61,73 +69,86 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         """
         CREATE TABLE verdicts (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          report_id INTEGER NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
           kernel TEXT, kernel_short TEXT, table_name TEXT, verdict TEXT, launches INTEGER, time_share REAL,
           because TEXT, PRIMARY KEY (report_id, row)
         ) WITHOUT ROWID
         """,
         """
         CREATE TABLE findings (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, rank INTEGER NOT NULL,
+          report_id INTEGER NOT NULL REFERENCES reports ON DELETE CASCADE, rank INTEGER NOT NULL,
           rule TEXT, rule_version INTEGER, parameters_hash TEXT, cause TEXT, title TEXT, severity TEXT,
-          confidence TEXT, scope TEXT, kernel TEXT, kernel_short TEXT, subject TEXT, launches INTEGER,
+          confidence TEXT, scope TEXT, kernel_id TEXT, kernel TEXT, kernel_short TEXT, subject TEXT, launches INTEGER,
           time_share REAL, saving_kind TEXT, saving_low REAL, saving_high REAL, score REAL,
-          saved_ns REAL,                   -- middle of a global saving x the subject's time
+          saved_low_ns REAL, saved_ns REAL, saved_high_ns REAL, -- global saving x the subject's time; middle
+          counted INTEGER,                 -- 1 = the largest saving of its cause on its subject: sums use these
           because TEXT, fix TEXT, detail TEXT,  -- JSON of the whole finding
           PRIMARY KEY (report_id, rank)
         ) WITHOUT ROWID
         """,
-        "CREATE INDEX findings_by_cause ON findings (cause, saved_ns)",
-        "CREATE INDEX findings_by_rule ON findings (rule)",
         """
-        CREATE TABLE unknowns (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
-          rule TEXT, title TEXT, subjects INTEGER, missing TEXT, collect TEXT, PRIMARY KEY (report_id, row)
+        CREATE INDEX findings_that_count
+        ON findings (cause, rule, title, report_id, saved_ns, saved_low_ns, saved_high_ns) WHERE counted = 1
+        """,
+        "CREATE INDEX findings_by_kernel ON findings (kernel_id, saved_ns, title)",
+        """
+        CREATE TABLE unknown_sets (        -- many reports lack the same: what they lack is kept once
+          set_id INTEGER NOT NULL, row INTEGER NOT NULL,  -- 63 bits of the sha256 of the set
+          rule TEXT, title TEXT, subjects INTEGER, missing TEXT, collect TEXT, PRIMARY KEY (set_id, row)
         ) WITHOUT ROWID
         """,
         """
+        CREATE VIEW unknowns AS
+          SELECT r.report_id, s.row, s.rule, s.title, s.subjects, s.missing, s.collect
+          FROM reports r JOIN unknown_sets s ON s.set_id = r.unknown_set
+        """,
+        """
         CREATE TABLE blocked (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          report_id INTEGER NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
           rule TEXT, guard TEXT, reason TEXT, subjects INTEGER, PRIMARY KEY (report_id, row)
         ) WITHOUT ROWID
         """,
         """
         CREATE TABLE problems (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          report_id INTEGER NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
           severity TEXT, code TEXT, message TEXT, place TEXT, count INTEGER, advice TEXT,
           PRIMARY KEY (report_id, row)
         ) WITHOUT ROWID
         """,
         """
         CREATE TABLE vendor_findings (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          report_id INTEGER NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
           kernel TEXT, kernel_short TEXT, rule TEXT, title TEXT, estimate_pct REAL, estimate_kind TEXT,
           agreement TEXT, comment TEXT, PRIMARY KEY (report_id, row)
         ) WITHOUT ROWID
         """,
         """
+        CREATE INDEX vendor_findings_that_differ
+        ON vendor_findings (rule, title, report_id, comment) WHERE agreement = 'differs'
+        """,
+        """
         CREATE TABLE benchmarks (
-          report_id TEXT NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
+          report_id INTEGER NOT NULL REFERENCES reports ON DELETE CASCADE, row INTEGER NOT NULL,
           benchmark TEXT, parameters TEXT, statistic TEXT, round INTEGER, value REAL, unit TEXT, count INTEGER,
           device TEXT, text TEXT, PRIMARY KEY (report_id, row)
         ) WITHOUT ROWID
         """,
         """
         CREATE TABLE stored_tables (
-          report_id TEXT PRIMARY KEY REFERENCES reports ON DELETE CASCADE,
+          report_id INTEGER PRIMARY KEY REFERENCES reports ON DELETE CASCADE,
           wanted_hash TEXT NOT NULL,       -- which metrics were decoded
           data BLOB NOT NULL               -- what rules read, to judge again without the file (see stored.py)
         ) WITHOUT ROWID
         """,
         "CREATE VIRTUAL TABLE kernel_names USING fts5 (kernel, kernel_short, content='', tokenize='trigram')",
-        "CREATE TABLE kernel_name_rows (docid INTEGER PRIMARY KEY, kernel TEXT UNIQUE NOT NULL, kernel_short TEXT)",
+        "CREATE TABLE kernel_name_rows (docid INTEGER PRIMARY KEY, kernel TEXT UNIQUE NOT NULL, kernel_short TEXT, kernel_id TEXT)",
     ),
 )
 """`MIGRATIONS[n]` brings an archive from version n to n + 1."""
 
 CHILD_TABLES = (
-    "devices", "kernels", "metric_values", "verdicts", "findings", "unknowns", "blocked", "problems",
-    "vendor_findings", "benchmarks", "stored_tables",
+    "devices", "kernels", "metric_values", "verdicts", "findings", "blocked", "problems", "vendor_findings",
+    "benchmarks", "stored_tables",
 )  # fmt: skip
 """Tables whose rows belong to one report and are replaced with it."""
 

@@ -40,7 +40,7 @@ def page(archive: Archive, *, top: int = TOP) -> str:
             ("Saves", lambda r: _time(r["saved_ns"])),
             ("Range", lambda r: f"{_time(r['saved_low_ns'])} – {_time(r['saved_high_ns'])}"),
             ("Of all time", lambda r: _share(r["share"])),
-            ("Kernels", lambda r: f"{r['kernels']:,}"),
+            ("Found on", lambda r: f"{r['subjects']:,}"),
             ("Reports", lambda r: f"{r['reports']:,}"),
             empty="No finding with an estimate of run time saved.",
         ),

@@ -1,19 +1,13 @@
 """Named questions to an archive: each is one SQL statement with a sentence of help.
 
 Causes are counted once: of the findings with one cause on one kernel of one report only the one with the
-largest saving counts. `saved_ns` adds up over reports but not over causes of one kernel: two fixes of the
+largest saving counts (`findings.counted`). `saved_ns` adds up over reports but not over causes of one kernel: two fixes of the
 same kernel overlap.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-_ONE_PER_CAUSE = """
-  SELECT f.*, row_number() OVER (
-    PARTITION BY report_id, cause, coalesce(kernel, subject, '') ORDER BY saved_ns DESC, rank
-  ) AS place FROM findings f
-"""
 
 
 @dataclass(frozen=True)
@@ -27,33 +21,48 @@ class Named:
 QUERIES: dict[str, Named] = {
     "fixes": Named(
         "the fixes worth most over all reports: time saved (middle of the estimate), one per cause",
-        f"""
-        SELECT cause, rule, title, count(DISTINCT report_id) AS reports,
-               count(DISTINCT coalesce(kernel, subject)) AS kernels,
-               sum(saved_ns) AS saved_ns, sum(saved_ns) / (SELECT sum(base_time_ns) FROM reports WHERE status = 'ok') AS share,
-               sum(saving_low * time_share * base) AS saved_low_ns, sum(saving_high * time_share * base) AS saved_high_ns
-        FROM (SELECT p.*, r.base_time_ns AS base FROM ({_ONE_PER_CAUSE}) p JOIN reports r USING (report_id) WHERE place = 1)
-        WHERE saving_kind = 'global' AND saved_ns IS NOT NULL
-        GROUP BY cause, rule ORDER BY saved_ns DESC, cause, rule
+        """
+        WITH per_report AS (
+          SELECT cause, rule, max(title) AS title, report_id, count(*) AS subjects, sum(saved_ns) AS saved,
+                 sum(saved_low_ns) AS low, sum(saved_high_ns) AS high
+          FROM findings WHERE counted = 1 GROUP BY cause, rule, report_id
+        )
+        SELECT cause, rule, max(title) AS title, count(*) AS reports, sum(subjects) AS subjects, sum(saved) AS saved_ns,
+               sum(saved) / (SELECT sum(base_time_ns) FROM reports WHERE status = 'ok') AS share,
+               sum(low) AS saved_low_ns, sum(high) AS saved_high_ns
+        FROM per_report GROUP BY cause, rule ORDER BY saved_ns DESC, cause, rule
         """,
     ),
     "kernels": Named(
         "the kernels that cost most over all reports, with their commonest verdict and worst finding",
         """
-        SELECT k.kernel_short, k.kernel_id, k.device, count(DISTINCT k.report_id) AS reports, sum(k.launches) AS launches,
-               sum(k.duration_ns) AS duration_ns,
-               (SELECT verdict FROM kernels v WHERE v.kernel_id = k.kernel_id AND v.device IS k.device AND verdict <> 'unknown'
-                GROUP BY verdict ORDER BY sum(duration_ns) DESC, verdict LIMIT 1) AS verdict,
-               (SELECT f.title FROM findings f JOIN kernels i ON i.report_id = f.report_id AND i.kernel = f.kernel
-                WHERE i.kernel_id = k.kernel_id ORDER BY f.saved_ns DESC LIMIT 1) AS worst_finding
-        FROM kernels k GROUP BY k.kernel_id, k.device ORDER BY duration_ns DESC, k.kernel_id LIMIT 200
+        WITH per_report AS (
+          SELECT kernel_id, device, report_id, max(kernel_short) AS kernel_short, sum(launches) AS launches,
+                 sum(duration_ns) AS ns
+          FROM kernels GROUP BY kernel_id, device, report_id
+        ), top AS (
+          SELECT max(kernel_short) AS kernel_short, kernel_id, device, count(*) AS reports, sum(launches) AS launches,
+                 sum(ns) AS duration_ns
+          FROM per_report GROUP BY kernel_id, device ORDER BY duration_ns DESC, kernel_id LIMIT 200
+        ), verdicts_of AS (
+          SELECT kernel_id, device, verdict, sum(duration_ns) AS ns FROM kernels
+          WHERE verdict <> 'unknown' GROUP BY kernel_id, device, verdict
+        )
+        SELECT top.*,
+               (SELECT verdict FROM verdicts_of v WHERE v.kernel_id = top.kernel_id AND v.device IS top.device
+                ORDER BY v.ns DESC, verdict LIMIT 1) AS verdict,
+               (SELECT title FROM findings f WHERE f.kernel_id = top.kernel_id ORDER BY saved_ns DESC, title LIMIT 1)
+                 AS worst_finding
+        FROM top ORDER BY duration_ns DESC, kernel_id
         """,
     ),
     "unknown": Named(
         "rules that could not be judged, by how many reports, and what to collect",
         """
-        SELECT rule, title, count(DISTINCT report_id) AS reports, sum(subjects) AS subjects, max(nullif(collect, '[]')) AS collect
-        FROM unknowns GROUP BY rule ORDER BY reports DESC, rule
+        WITH sets AS (SELECT unknown_set, count(*) AS n FROM reports WHERE unknown_set IS NOT NULL GROUP BY unknown_set)
+        SELECT rule, max(title) AS title, sum(n) AS reports, sum(n * subjects) AS subjects,
+               max(nullif(collect, '[]')) AS collect
+        FROM sets JOIN unknown_sets ON set_id = unknown_set GROUP BY rule ORDER BY reports DESC, rule
         """,
     ),
     "problems": Named(
@@ -78,8 +87,12 @@ QUERIES: dict[str, Named] = {
     "vendor": Named(
         "stored vendor results that today's rules contradict",
         """
-        SELECT rule, title, count(*) AS results, count(DISTINCT report_id) AS reports, max(comment) AS comment
-        FROM vendor_findings WHERE agreement = 'differs' GROUP BY rule, title ORDER BY results DESC, rule, title
+        WITH per_report AS (
+          SELECT rule, title, report_id, count(*) AS n, max(comment) AS comment FROM vendor_findings
+          WHERE agreement = 'differs' GROUP BY rule, title, report_id
+        )
+        SELECT rule, title, sum(n) AS results, count(*) AS reports, max(comment) AS comment
+        FROM per_report GROUP BY rule, title ORDER BY results DESC, rule, title
         """,
     ),
     "blocked": Named(

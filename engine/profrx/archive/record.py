@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from profrx.report.model import ReportFindings
+    from profrx.report.model import Finding, ReportFindings
 
 Rows = list[dict[str, Any]]
 
@@ -38,9 +38,15 @@ class Record:
     wanted_hash: str = ""
 
 
-def report_id(uri: str) -> str:
+def key_of(text: str) -> int:
+    """Return 63 bits of a digest: a key that depends on nothing but `text`."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def report_id(uri: str) -> int:
     """Return the key of the report at `uri`: stable, so that writing twice changes nothing."""
-    return hashlib.sha256(uri.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    return key_of(uri)
 
 
 def failed(uri: str, status: str, code: str, message: str, next_step: str, facts: dict[str, Any]) -> Record:
@@ -79,7 +85,7 @@ def rows_of(found: ReportFindings) -> tuple[dict[str, Any], dict[str, Rows]]:
             }
             for n, v in enumerate(found.verdicts)
         ],
-        "findings": [_finding(f, found.base_time_ns) for f in found.findings],
+        "findings": _findings(found),
         "unknowns": [
             {
                 "row": n,
@@ -125,11 +131,25 @@ def rows_of(found: ReportFindings) -> tuple[dict[str, Any], dict[str, Rows]]:
     return report, tables
 
 
-def _finding(finding: Any, base_ns: float | None) -> dict[str, Any]:
+def _findings(found: ReportFindings) -> Rows:
+    """Flatten findings; of those with one cause on one subject the one that saves most counts."""
+    rows = [_finding(f, found.base_time_ns) for f in found.findings]
+    best: dict[tuple[Any, Any], dict[str, Any]] = {}
+    for row in rows:
+        if row["saved_ns"] is not None:
+            first = best.setdefault((row["cause"], row["kernel"] or row["subject"]), row)
+            if row["saved_ns"] > first["saved_ns"]:
+                best[row["cause"], row["kernel"] or row["subject"]] = row
+    for row in best.values():
+        row["counted"] = 1
+    return rows
+
+
+def _finding(finding: Finding, base_ns: float | None) -> dict[str, Any]:
     saving = finding.saving
-    saved = None
+    low = high = None
     if saving and saving.kind == "global" and finding.time_share is not None and base_ns is not None:
-        saved = (saving.low + saving.high) / 2 * finding.time_share * base_ns
+        low, high = (end * finding.time_share * base_ns for end in (saving.low, saving.high))
     return {
         "rank": finding.rank,
         "rule": finding.rule,
@@ -140,6 +160,7 @@ def _finding(finding: Any, base_ns: float | None) -> dict[str, Any]:
         "severity": finding.severity,
         "confidence": finding.confidence,
         "scope": finding.scope,
+        "kernel_id": None,
         "kernel": finding.subject.kernel,
         "kernel_short": finding.subject.short,
         "subject": finding.subject.name,
@@ -149,7 +170,10 @@ def _finding(finding: Any, base_ns: float | None) -> dict[str, Any]:
         "saving_low": saving.low if saving else None,
         "saving_high": saving.high if saving else None,
         "score": finding.score,
-        "saved_ns": saved,
+        "saved_low_ns": low,
+        "saved_ns": None if low is None or high is None else (low + high) / 2,
+        "saved_high_ns": high,
+        "counted": 0,
         "because": finding.because,
         "fix": finding.fix[0] if finding.fix else None,
         "detail": finding.model_dump_json(exclude={"because", "fix"}, exclude_defaults=True),

@@ -7,6 +7,7 @@ next step: full disk, read-only file, lock, newer schema.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profrx.archive import layout
-from profrx.archive.record import Record, report_id
+from profrx.archive.record import Record, key_of, report_id
 from profrx_parsers.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -139,9 +140,12 @@ class Archive:
         connection = self.db.conn
         for table in layout.CHILD_TABLES:
             connection.execute(f"DELETE FROM {table} WHERE report_id = ?", (key,))
-        self._insert("reports", [{"report_id": key, "uri": record.uri, **record.report}], replace=True)
+        lacks = self._unknown_set(record.tables.get("unknowns", []))
+        report = {"report_id": key, "uri": record.uri, **record.report, "unknown_set": lacks}
+        self._insert("reports", [report], replace=True)
         for table, rows in record.tables.items():
-            self._insert(table, [{"report_id": key, **row} for row in rows])
+            if table != "unknowns":
+                self._insert(table, [{"report_id": key, **row} for row in rows])
         if record.metrics:
             values = [
                 (key, row, self._metric(name, unit), value) for row, name, unit, value in record.metrics
@@ -153,7 +157,7 @@ class Archive:
                 (key, record.wanted_hash, record.stored),
             )
         for row in record.tables.get("kernels", ()):
-            self._index_name(row.get("kernel"), row.get("kernel_short"))
+            self._index_name(row)
 
     def _insert(self, table: str, rows: list[dict[str, Any]], *, replace: bool = False) -> None:
         if not rows:
@@ -183,11 +187,23 @@ class Archive:
             self._metric_ids[name] = known
         return known
 
-    def _index_name(self, kernel: str | None, short: str | None) -> None:
+    def _unknown_set(self, rows: list[dict[str, Any]]) -> int | None:
+        """Keep what could not be judged once for all reports that lack the same; returns its key."""
+        if not rows:
+            return None
+        key = key_of(json.dumps(rows, sort_keys=True))
+        held = self.db.conn.execute("SELECT 1 FROM unknown_sets WHERE set_id = ? LIMIT 1", (key,)).fetchone()
+        if held is None:
+            self._insert("unknown_sets", [{"set_id": key, **row} for row in rows])
+        return key
+
+    def _index_name(self, row: dict[str, Any]) -> None:
+        kernel, short = _plain(row.get("kernel")), _plain(row.get("kernel_short"))
         if not kernel:
             return
         added = self.db.conn.execute(
-            "INSERT OR IGNORE INTO kernel_name_rows (kernel, kernel_short) VALUES (?, ?)", (kernel, short)
+            "INSERT OR IGNORE INTO kernel_name_rows (kernel, kernel_short, kernel_id) VALUES (?, ?, ?)",
+            (kernel, short, _plain(row.get("kernel_id"))),
         )
         if added.rowcount:
             self.db.conn.execute(

@@ -68,7 +68,12 @@ class Series:
 
 def trend(archive: Archive, kernel: str | None = None, *, limit: int = 50) -> list[Series]:
     """Return the series of kernels whose name holds `kernel` (all when None), the costliest first."""
-    where = "AND (k.kernel LIKE ? ESCAPE '\\' OR k.kernel_id = ?)" if kernel else ""
+    # names first: there are few of them, and kernels are found by id
+    where = (
+        "AND k.kernel_id IN (SELECT kernel_id FROM kernel_name_rows WHERE kernel LIKE ? ESCAPE '\\' OR kernel_id = ?)"
+        if kernel
+        else ""
+    )
     like = "%" + (kernel or "").replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
     rows = archive.query(
         f"""

@@ -253,6 +253,9 @@ def _judged(
         launches, {d["device_id"]: d for d in devices}, found.base_time_ns, verdicts
     )
     row["kernels"] = len(tables["kernels"])
+    ids = {k["kernel"]: k["kernel_id"] for k in tables["kernels"]}
+    for finding in tables["findings"]:
+        finding["kernel_id"] = ids.get(finding["kernel"])
     frame = outcomes.frames.get("launch")
     metrics = (
         _medians(outcomes.metrics("launch"), bench.logical, groups, bench.program.pack.metrics)
