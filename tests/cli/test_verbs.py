@@ -284,3 +284,12 @@ def test_explain_of_a_missing_metric_says_what_was_looked_for(profrx: Run, fixtu
     ran = profrx("explain", path, "--metric", "stall.wiat")
     assert ran.code == 2
     assert "did you mean stall.wait" in ran.err
+
+
+def test_rules_docs_writes_a_page_per_rule(profrx: Run, pack: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pages"
+    assert profrx("rules", "docs", pack, "-o", out).code == 0
+    assert {path.name for path in out.iterdir()} == {"index.md", "slow-launch.md"}
+    assert "The launch is long" in (out / "slow-launch.md").read_text(encoding="utf-8")
+    assert "# " in profrx("rules", "docs", "--rule", "uncoalesced-global-access").out
+    assert profrx("rules", "docs", "--rule", "nonsense").code == 2

@@ -13,6 +13,7 @@ VERBS = {
     "check": ("profrx.cli.rules.check:check", "Find mistakes in rule files without running them."),
     "test": ("profrx.cli.rules.test:test", "Run the tests that stand beside the rules."),
     "coverage": ("profrx.cli.rules.coverage:coverage", "Show what the tests of rules do not reach."),
+    "docs": ("profrx.cli.rules.docs:docs", "Write a Markdown page per rule, with an index and a diagram."),
     "fmt": ("profrx.cli.rules.fmt:fmt", "Write rule files in the one canonical layout."),
 }
 
