@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from profrx.evaluate.compile import Evaluator
     from profrx.evaluate.frame import Frame, Members
 
-COMMON_SOURCES = frozenset({"launch", "device", "timeline"})
+COMMON_SOURCES = frozenset({"launch", "device", "timeline", "capture"})
 """Sources that are columns of normalised tables and so belong to every tool."""
 
 _TOLERANCE = 1e-9
