@@ -123,7 +123,7 @@ def _wave_sizes(
 
 
 def launches(rows: Dispatches, device_of: np.ndarray) -> pa.Table:
-    """Return the `launches` table."""
+    """Return the `launches` table; its names are dictionary-encoded."""
     facts = rows.facts
     kernel = facts.get("kernel")
     columns: dict[str, Any] = {
@@ -142,22 +142,29 @@ def launches(rows: Dispatches, device_of: np.ndarray) -> pa.Table:
         "correlation_id": _correlation(facts.get("correlation")),
         "range_path": facts.get("range_path"),
     }
-    if kernel is not None:
-        encoded = pc.dictionary_encode(kernel)
-        full = encoded.dictionary.to_pylist()
-        columns["kernel"] = kernel
-        columns["kernel_short"] = pa.array(
-            [short_name(name) if name else None for name in full], pa.string()
-        ).take(encoded.indices)
-        columns["kernel_id"] = pa.array(
-            [kernel_id(name) if name else None for name in full], pa.string()
-        ).take(encoded.indices)
     vgpr, agpr = facts.get("vgpr"), facts.get("agpr")
     if vgpr is not None:
         both = vgpr if agpr is None else pc.add(vgpr, pc.fill_null(agpr, 0))
         columns["registers_per_thread"] = pc.cast(both, pa.int32(), safe=False)
     columns.update(_shape(rows))
-    return schema.conform("launches", columns, rows.rows)
+    table = schema.conform("launches", columns, rows.rows)
+    return table if kernel is None else _with_names(table, kernel)
+
+
+def _with_names(table: pa.Table, kernel: pa.Array) -> pa.Table:
+    """Set the three name columns, dictionary-encoded (see `Report.compact`)."""
+    encoded = pc.dictionary_encode(kernel)
+    full = encoded.dictionary.to_pylist()
+    for column, words in (
+        ("kernel", full),
+        ("kernel_short", [short_name(name) if name else None for name in full]),
+        ("kernel_id", [kernel_id(name) if name else None for name in full]),
+    ):
+        at = table.schema.get_field_index(column)
+        coded = pc.dictionary_encode(pa.array(words, pa.string()))
+        values = pa.DictionaryArray.from_arrays(coded.indices.take(encoded.indices), coded.dictionary)
+        table = table.set_column(at, column, values)
+    return table
 
 
 def launched_by(table: pa.Table, calls: Loader | None, marks: Loader | None = None) -> pa.Table:

@@ -29,7 +29,7 @@ NULLS = ["", "N/A", "NA", "None", "null", "nan", "NaN", "-nan"]
 _BOM = b"\xef\xbb\xbf"
 
 Column = Callable[[str], pa.DataType | None]
-"""Type to read a column as (string, int64 or float64); None = leave the column out."""
+"""Type to read a column as (string, dictionary of strings, int64 or float64); None = leave the column out."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _parse(file: Csv, names: list[str], types: dict[str, pa.DataType], log: Prob
             count=len(ragged),
             advice="the file was cut or its header belongs to another table: copy or export it again",
         )
-    return table
+    return table.unify_dictionaries()
 
 
 def _parse_as_text(file: Csv, names: list[str], types: dict[str, pa.DataType], log: ProblemLog) -> pa.Table:
@@ -144,9 +144,12 @@ def _parse_as_text(file: Csv, names: list[str], types: dict[str, pa.DataType], l
     columns = {}
     for name, kind in types.items():
         words = table.column(name).combine_chunks()
-        columns[name] = (
-            words if kind == pa.string() else convert(words, kind, log, f"{file.where} column {name}")
-        )
+        if pa.types.is_dictionary(kind):
+            columns[name] = words.dictionary_encode().cast(kind)
+        elif kind == pa.string():
+            columns[name] = words
+        else:
+            columns[name] = convert(words, kind, log, f"{file.where} column {name}")
     return pa.table(columns)
 
 

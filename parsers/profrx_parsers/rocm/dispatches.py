@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from profrx_parsers.rocm import headers
 from profrx_parsers.rocm.csvread import Csv, read_csv
-from profrx_parsers.rocm.names import clean
+from profrx_parsers.rocm.names import NAME, clean
 from profrx_parsers.rocm.times import add_times
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def read_dispatches(file: Csv, log: ProblemLog, wanted: frozenset[str] | None = 
 
     def column(name: str) -> pa.DataType | None:
         fact = facts.get(name)
+        if fact in ("kernel", "counter"):
+            return NAME
         if fact:
             return pa.string() if fact in headers.TEXT_FACTS | headers.TIME_FACTS else pa.float64()
         if name in left and name not in sums:
