@@ -24,7 +24,8 @@ from profrx_parsers.ncu import (
     _vendor,
 )
 from profrx_parsers.ncu._container import walk
-from profrx_parsers.ncu._metrics import MetricStore, Names, NumberColumns, decode
+from profrx_parsers.ncu._decode import decode
+from profrx_parsers.ncu._metrics import MetricStore, Names, NumberColumns
 from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
 from profrx_parsers.ncu._units import unit_of
 from profrx_parsers.problems import ProblemLog
