@@ -75,6 +75,8 @@ def diagnose(
             )
         except Exception as err:
             # one input must never cost the others their diagnosis; the defect is named, not hidden
+            if os.environ.get("PROFRX_TRACEBACK"):
+                raise
             result.failed.append(_defect(path, err))
     result.ranking = rank.overall(result.reports, top)
     return result
@@ -88,7 +90,7 @@ def _defect(path: object, err: Exception) -> FailedInput:
         source=str(source),
         code="internal-defect",
         message=f"profrx failed on this input: {type(err).__name__}: {str(err)[:200]}",
-        next_step="please report this with the output of `profrx inspect`",
+        next_step="set PROFRX_TRACEBACK=1 and report what it prints, with the output of `profrx inspect`",
     )
 
 

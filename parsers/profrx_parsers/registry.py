@@ -86,13 +86,22 @@ def detect(path: str | os.PathLike[str]) -> tuple[Source, Descriptor, Match]:
             where=source.name,
             next_step="name the reports inside it, or use `profrx batch` for a folder of reports",
         )
-    kinds = ", ".join(d.title for d in readers().values())
     raise InputError(
         "input-unknown-format",
         "no reader recognises this file",
         where=source.name,
-        next_step=f"known formats: {kinds}",
+        next_step=_expected(source.name),
     )
+
+
+def _expected(name: str) -> str:
+    """Say what a file of this name should hold; of another name, which names reports have."""
+    known = readers().values()
+    titles = [d.title for d in known if d.suffixes and name.lower().endswith(d.suffixes)]
+    if titles:
+        return f"named like: {'; '.join(titles[:3])}; its content is none of them: copy or export it again"
+    suffixes = dict.fromkeys(suffix for d in known for suffix in d.suffixes)
+    return f"reports are named {', '.join(suffixes)}"
 
 
 def open_report(path: str | os.PathLike[str], wanted: Wanted = EVERYTHING) -> Report:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -111,3 +111,41 @@ def test_names_of_inputs_cannot_steer_the_terminal(profrx: Run, tmp_path: Path) 
     assert ran.code == 3
     assert "\x1b" not in ran.err
     assert len(ran.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("verb", ["diagnose", "explain", "inspect"])
+def test_a_defect_met_on_one_input_costs_the_others_nothing(
+    verb: str, profrx: Run, tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from profrx_parsers.ncu import rep
+
+    bad = tmp_path / "bad.ncu-repz"
+    bad.write_bytes(report.read_bytes())
+    sound = rep.read
+
+    def broken(source: Any, *rest: Any) -> Any:
+        if "bad" in source.name:
+            raise ZeroDivisionError("planted")
+        return sound(source, *rest)
+
+    monkeypatch.setattr(rep, "read", broken)
+    monkeypatch.delenv("PROFRX_TRACEBACK", raising=False)
+    ran = profrx(verb, bad, report)
+    assert ran.code == 3
+    assert "ZeroDivisionError: planted [internal-defect]" in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert "gather_strided" in ran.out or "NVIDIA H200" in ran.out
+    monkeypatch.setenv("PROFRX_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        profrx(verb, bad, report)
+
+
+def test_an_unknown_file_is_told_in_a_short_line(profrx: Run, tmp_path: Path) -> None:
+    named, other = tmp_path / "x.ncu-rep", tmp_path / "x.xyz"
+    named.write_text("nothing")
+    other.write_text("nothing")
+    ran = profrx("inspect", named, other)
+    first, second = ran.err.strip().splitlines()
+    assert "named like: Nsight Compute report" in first
+    assert ".nsys-rep" in second
+    assert max(len(first), len(second)) < len(str(tmp_path)) + 400

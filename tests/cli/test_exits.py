@@ -35,8 +35,12 @@ def test_fail_on_compares_severity(profrx: Run, report: Path) -> None:
 
 
 def test_a_kernel_glob_that_matches_nothing_leaves_nothing_to_analyse(profrx: Run, report: Path) -> None:
-    assert profrx("diagnose", report, "--kernel", "no_such_kernel*").code == 4
-    assert profrx("diagnose", report, "--kernel", "gather_*").code == 0
+    for verb in ("diagnose", "explain"):
+        ran = profrx(verb, report, "--kernel", "no_such_kernel*")
+        assert ran.code == 4
+        assert "no kernel matches 'no_such_kernel*' [kernel-unmatched]" in ran.err
+        ran = profrx(verb, report, "--kernel", "gather_*")
+        assert (ran.code, ran.err) == (0, "")
 
 
 @pytest.mark.parametrize(

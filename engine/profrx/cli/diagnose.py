@@ -71,6 +71,9 @@ def diagnose(
     for one in found.failed:
         step_ = f" ({one.next_step})" if one.next_step else ""
         say(f"error: {one.source}: {one.message} [{one.code}]{step_}")
+    for report in found.reports:
+        if kernel and not report.kernels:
+            options.no_such_kernel(report.source, kernel)
     if found.reports or kind not in ("text", "md", "html"):
         _write(found, kind, output, top, fail_on)
     return first(_codes(found, fail_on, strict))

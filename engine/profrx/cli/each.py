@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, TypeVar
 
 from profrx.cli.progress import steps
@@ -19,7 +20,7 @@ def each(
 ) -> tuple[list[Result], list[InputError]]:
     """Apply `work` to every path; return the results and the errors of unreadable inputs."""
     from profrx.cli.app import complain
-    from profrx_parsers.errors import InputError
+    from profrx_parsers.errors import InputError, ProfrxError
 
     results: list[Result] = []
     failed: list[InputError] = []
@@ -30,5 +31,26 @@ def each(
                 results.append(work(path))
             except InputError as err:
                 failed.append(err)
-                complain(err)
+            except ProfrxError:
+                raise
+            except Exception as err:
+                # one input must never cost the others their result; the defect is named, not hidden
+                if os.environ.get("PROFRX_TRACEBACK"):
+                    raise
+                failed.append(defect(path, err))
+            else:
+                continue
+            complain(failed[-1])
     return results, failed
+
+
+def defect(source: str, err: Exception) -> InputError:
+    """Return the error that names a defect of profrx itself, met on one input."""
+    from profrx_parsers.errors import InputError
+
+    return InputError(
+        "internal-defect",
+        f"profrx failed on this input: {type(err).__name__}: {str(err)[:200]}",
+        where=source,
+        next_step="set PROFRX_TRACEBACK=1 and report what it prints, with the output of `profrx inspect`",
+    )

@@ -72,6 +72,12 @@ def explain(
         lambda path: explain_(path, rules or None, pack=pack, params=values, kernel=kernel),
         quiet=state["quiet"],
     )
+    if kernel:
+        for explanation in found:
+            if not any(one.subjects for one in explanation.explained):
+                options.no_such_kernel(explanation.source, kernel)
+        if kind == "text":
+            found = [e for e in found if any(one.subjects for one in e.explained)]
     if found:
         emit(render(found, kind, tree=tree), output)
     codes = [Exit.UNREADABLE] if failed else []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from profrx_parsers.errors import RuleError, UsageError
+from profrx_parsers.errors import InputError, RuleError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,6 +63,21 @@ def parse_params(given: tuple[str, ...]) -> dict[str, str]:
             )
         found[name.strip()] = value.strip()
     return found
+
+
+def no_such_kernel(source: str, glob: str) -> None:
+    """Say on standard error that ``--kernel`` left nothing of an input."""
+    from profrx.cli.app import complain
+
+    complain(
+        InputError(
+            "kernel-unmatched",
+            f"no kernel matches {glob!r}",
+            where=source,
+            next_step="the glob must match the whole name, e.g. '*gemm*'; "
+            "`profrx tables FILE --table launches --columns kernel` lists the names",
+        )
+    )
 
 
 def load_packs(given: tuple[str, ...]) -> Pack:
