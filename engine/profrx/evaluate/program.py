@@ -204,7 +204,7 @@ def wanted_metrics(pack: Pack) -> frozenset[str]:
         for source in metric.sources:
             if source.formula is not None:
                 formulas.append(source.formula)
-            elif source.tool not in ("launch", "device", "timeline"):
+            elif source.tool not in COMMON_SOURCES:
                 wanted.update(source.names)
     declarations: list[Owner] = [*pack.verdicts.values(), *pack.guards.values(), *pack.rules.values()]
     for declaration in declarations:

@@ -6,6 +6,7 @@ a row, `facts` states a comparison as value, threshold and margin.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -174,8 +175,10 @@ def margin(op: str, value: Any, threshold: Any) -> float | None:
         return None
     if op in ("==", "!="):
         return None
-    distance = (value - threshold) / abs(threshold)
-    return float(distance if op in (">", ">=") else -distance)
+    distance = float((value - threshold) / abs(threshold))
+    if not math.isfinite(distance):
+        return None
+    return distance if op in (">", ">=") else -distance
 
 
 def is_measured(evaluator: Evaluator, expr: ast.Expr) -> bool:
