@@ -198,6 +198,8 @@ def metric_named(node: ast.Expr) -> str:
 
 def wanted_metrics(pack: Pack) -> frozenset[str]:
     """Return every vendor name that a pack can read, all architectures and versions, for reader projection."""
+    from profrx.evaluate.metrics import COMMON_SOURCES
+
     wanted: set[str] = set()
     formulas: list[ast.Expr] = []
     for metric in pack.metrics.values():
