@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from profrx.report.formats import render as render
     from profrx.report.model import Findings as Findings
     from profrx.summary.metric import explain_metric as explain_metric
+    from profrx.suppress import suppress as suppress
     from profrx.tabulate import tables as tables
     from profrx_parsers.errors import InputError as InputError
     from profrx_parsers.errors import ProfrxError as ProfrxError
@@ -48,6 +49,7 @@ _WHERE = {
     "inspect": "profrx.inspection",
     "render": "profrx.report.formats",
     "Findings": "profrx.report.model",
+    "suppress": "profrx.suppress",
     "tables": "profrx.tabulate",
     "InputError": "profrx_parsers.errors",
     "ProfrxError": "profrx_parsers.errors",

@@ -136,3 +136,93 @@ def test_a_defect_is_one_line_unless_a_traceback_is_asked_for(
     monkeypatch.setenv("PROFRX_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         app.run([])
+
+
+SETTINGS = """
+[params]
+"speed-of-light.high" = "95 %"
+
+[[suppress]]
+rule = "uncoalesced-*"
+kernel = "gather_*"
+reason = "known, ticket 12"
+
+[[suppress]]
+rule = "tail-effect"
+reason = "not needed any more"
+"""
+
+
+def test_a_settings_file_sets_parameters_and_accepts_findings(
+    profrx: Run, report: Path, tmp_path: Path
+) -> None:
+    import json
+
+    file = tmp_path / "house.toml"
+    file.write_text(SETTINGS, encoding="utf-8")
+    before = json.loads(profrx("diagnose", report, "--format", "json").out)["reports"][0]
+    ran = profrx("diagnose", report, "--settings", file, "--format", "json")
+    after = json.loads(ran.out)["reports"][0]
+    assert "uncoalesced-global-access" in {f["rule"] for f in before["findings"]}
+    assert "uncoalesced-global-access" not in {f["rule"] for f in after["findings"]}
+    assert [(s["rule"], s["reason"]) for s in after["suppressed"]] == [
+        ("uncoalesced-global-access", "known, ticket 12")
+    ]
+    assert [f["rank"] for f in after["findings"]] == list(range(1, len(after["findings"]) + 1))
+    assert "suppression of tail-effect covered nothing" in ran.err
+    leading = {v["verdict"] for v in after["verdicts"] if v["table"] == "speed-of-light"}
+    assert leading != {v["verdict"] for v in before["verdicts"] if v["table"] == "speed-of-light"}
+    again = profrx(
+        "diagnose", report, "--settings", file, "--param", "speed-of-light.high=70 %", "--format", "json"
+    )
+    assert {
+        v["verdict"]
+        for v in json.loads(again.out)["reports"][0]["verdicts"]
+        if v["table"] == "speed-of-light"
+    } != leading
+
+
+def test_accepted_findings_do_not_fail_the_call(profrx: Run, report: Path, tmp_path: Path) -> None:
+    file = tmp_path / "house.toml"
+    file.write_text(SETTINGS, encoding="utf-8")
+    assert profrx("diagnose", report, "--fail-on", "high").code == 1
+    ran = profrx(
+        "diagnose",
+        report,
+        "--settings",
+        file,
+        "--param",
+        "speed-of-light.high=70 %",
+        "--fail-on",
+        "high",
+        "--format",
+        "md",
+    )
+    assert ran.code == 0
+    assert "## Accepted for now" in ran.out
+
+
+def test_a_suppression_that_is_over_covers_nothing(profrx: Run, report: Path, tmp_path: Path) -> None:
+    file = tmp_path / "house.toml"
+    file.write_text('[[suppress]]\nrule = "*"\nreason = "then"\nexpires = 2001-01-31\n', encoding="utf-8")
+    ran = profrx("diagnose", report, "--settings", file, "--fail-on", "high")
+    assert ran.code == 1
+    assert "ended on 2001-01-31" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("not toml [", "settings"),
+        ('rulset = "x"', "did you mean ruleset"),
+        ('ruleset = "1999.1"', "unknown-ruleset"),
+    ],
+)
+def test_wrong_settings_are_usage_errors(
+    profrx: Run, report: Path, tmp_path: Path, text: str, part: str
+) -> None:
+    file = tmp_path / "house.toml"
+    file.write_text(text, encoding="utf-8")
+    ran = profrx("diagnose", report, "--settings", file)
+    assert ran.code == 2
+    assert part in ran.err

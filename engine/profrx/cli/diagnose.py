@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from profrx.cli import options
+from profrx.cli import options, settings
 from profrx.cli.exits import Exit, first
 from profrx.cli.output import choose, emit
 from profrx.cli.progress import steps
@@ -25,6 +25,9 @@ LEVELS = ("info", "low", "medium", "high", "critical")
 @options.OUTPUT
 @options.PACKS
 @options.PARAMS
+@settings.SETTINGS
+@settings.RULESET
+@settings.PREVIEW
 @options.KERNEL
 @click.option(
     "--top", type=click.IntRange(min=1), help="Rows of the ranked table in text, md and html; default 10."
@@ -42,6 +45,9 @@ def diagnose(
     output: str | None,
     packs: tuple[str, ...],
     params: tuple[str, ...],
+    settings_file: str | None,
+    ruleset: str | None,
+    preview: bool,
     kernel: str | None,
     top: int | None,
     fail_on: str | None,
@@ -58,13 +64,15 @@ def diagnose(
     from profrx import diagnose as diagnose_
     from profrx.cli.app import say
     from profrx.report.formats import SUFFIXES
+    from profrx.suppress import suppress
 
     kind = choose(format_, output, SUFFIXES, "text")
+    chosen = settings.choose_rules(packs, params, settings_file, ruleset, preview)
     with steps(len(paths), quiet=state["quiet"]) as step:
         found = diagnose_(
             options.watched(paths, step),
-            pack=options.load_packs(packs),
-            params=options.parse_params(params),
+            pack=chosen.pack,
+            params=chosen.params,
             kernel=kernel,
             private=private,
         )
@@ -74,6 +82,9 @@ def diagnose(
     for report in found.reports:
         if kernel and not report.kernels:
             options.no_such_kernel(report.source, kernel)
+    suppress(found, chosen.suppressions)
+    if not state["quiet"]:
+        settings.tell_unused(chosen.suppressions)
     if found.reports or kind not in ("text", "md", "html"):
         _write(found, kind, output, top, fail_on)
     return first(_codes(found, fail_on, strict))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from profrx.cli import options
+from profrx.cli import options, settings
 from profrx.cli.each import each
 from profrx.cli.exits import Exit, first
 from profrx.cli.output import choose, emit
@@ -29,6 +29,9 @@ from profrx.cli.output import choose, emit
 @click.option("--tree", is_flag=True, help="Show the whole evaluated condition, not only what decided it.")
 @options.PACKS
 @options.PARAMS
+@settings.SETTINGS
+@settings.RULESET
+@settings.PREVIEW
 @options.KERNEL
 @options.format_option("text", "json")
 @options.OUTPUT
@@ -41,6 +44,9 @@ def explain(
     tree: bool,
     packs: tuple[str, ...],
     params: tuple[str, ...],
+    settings_file: str | None,
+    ruleset: str | None,
+    preview: bool,
     kernel: str | None,
     format_: str | None,
     output: str | None,
@@ -54,7 +60,8 @@ def explain(
     from profrx.report.explained import FORMATS, render
 
     kind = choose(format_, output, FORMATS, "text")
-    pack, values = options.load_packs(packs), options.parse_params(params)
+    chosen = settings.choose_rules(packs, params, settings_file, ruleset, preview)
+    pack, values = chosen.pack, chosen.params
     if metrics:
         from profrx.report.explained import render_metrics
         from profrx.summary.metric import explain_metric

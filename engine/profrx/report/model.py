@@ -160,6 +160,18 @@ class Blocked(Model):
     subjects: int = 0
 
 
+class Suppressed(Model):
+    """A finding that the settings accept for now."""
+
+    rule: str
+    title: str = ""
+    kernel: str | None = None
+    short: str | None = None
+    reason: str
+    expires: str | None = None
+    """Last day on which it holds, ISO 8601; null = until it is taken out."""
+
+
 class SolNumber(Model):
     """One speed-of-light number of a kernel."""
 
@@ -286,6 +298,7 @@ class ReportFindings(Model):
     findings: list[Finding] = Field(default_factory=list)
     unknown: list[Unknown] = Field(default_factory=list)
     blocked: list[Blocked] = Field(default_factory=list)
+    suppressed: list[Suppressed] = Field(default_factory=list)
     vendor: list[VendorFinding] = Field(default_factory=list)
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 TOP = 10
 """Findings in the ranked table unless ``--top`` says otherwise."""
 KERNELS = 10
+HYGIENE = frozenset(
+    {"clock-state", "measurement-validity", "missing-data", "library-kernels", "near-roofline"}
+)
+"""Causes that are no reason to change a kernel: they are findings, but never the top fix."""
 DIGEST = "digest"
 """Key of `Findings.pack` that holds the digest of all rule files."""
 
@@ -70,6 +74,8 @@ class Page:
     warnings: tuple[str, ...]
     blocked: tuple[tuple[str, str, str], ...]
     """(rule, guard, reason)."""
+    suppressed: tuple[tuple[str, str, str], ...]
+    """(title, kernel, reason and last day) of findings that the settings accept."""
     problems: tuple[Problem, ...]
     vendor: tuple[VendorFinding, ...]
     nothing: str = ""
@@ -97,7 +103,8 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
     several = len(report.kernels) > 1
     listed = [advice(one) for one in report.findings]
     worth = [a for a, one in zip(listed, report.findings, strict=True) if top or focus.worth(one)]
-    best = next((a for a in listed if a.fixes and a.ranked), next((a for a in listed if a.fixes), None))
+    fixes = [a for a in listed if a.fixes and a.cause not in HYGIENE]
+    best = next((a for a in fixes if a.ranked), next(iter(fixes), None))
     heaviest = report.kernels[0].kernel if report.kernels else None
     steps = [(s.question, s.answer) for s in report.summary.path if s.kernel == heaviest]
     return Page(
@@ -125,6 +132,10 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         gaps=gaps(report),
         warnings=tuple(report.conditions.warnings),
         blocked=tuple((b.rule, b.guard, b.reason) for b in report.blocked),
+        suppressed=tuple(
+            (s.title or s.rule, s.short or "", s.reason + (f" (until {s.expires})" if s.expires else ""))
+            for s in report.suppressed
+        ),
         problems=tuple(p for p in report.problems if p.severity != "info" or not report.kernels),
         vendor=tuple(report.vendor),
         nothing=_nothing(report),

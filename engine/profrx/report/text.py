@@ -160,6 +160,12 @@ def _rest(console: Console, page: Page) -> None:
     if page.gaps:
         _heading(console, "Not judged")
         _bullets(console, (_gap(g.option, g.rules) for g in page.gaps))
+    if page.suppressed:
+        _heading(console, "Accepted for now")
+        _bullets(
+            console,
+            (f"{title}{' in ' + kernel if kernel else ''}: {why}" for title, kernel, why in page.suppressed),
+        )
     notes = list(page.warnings)
     notes += [f"{rule} was not judged ({guard}): {reason}" for rule, guard, reason in page.blocked]
     for p in page.problems:
