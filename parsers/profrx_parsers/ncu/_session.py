@@ -102,7 +102,7 @@ def _add(session: Session, number: int, message: Message, problems: ProblemLog) 
         if provider and version:
             session.versions[provider] = version
     elif number == 6:
-        _device(session, message)
+        _device(session, message, problems)
     elif number in (3, 4):
         _system(session, message, target=number == 4)
     elif number == 11:
@@ -112,8 +112,14 @@ def _add(session: Session, number: int, message: Message, problems: ProblemLog) 
         session.private.update({names[n]: message.text(n) for n in names if n in message})
 
 
-def _device(session: Session, message: Message) -> None:
+def _device(session: Session, message: Message, problems: ProblemLog) -> None:
     ident = message.integer(1) or 0
+    if ident >= 1 << 31:
+        problems.add(
+            "data-loss", "ncu-damaged-session", "a device has an impossible number; its attributes are left out",
+            where=f"byte {message.span[0]}", advice="copy or collect the report again",
+        )  # fmt: skip
+        return
     if ident not in session.devices and len(session.devices) >= MAX_DEVICES:
         return
     known, attributes = session.devices.get(ident, (None, {}))
