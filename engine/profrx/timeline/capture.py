@@ -6,43 +6,20 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from profrx.timeline.intervals import Bools, Ints
+from profrx.timeline.spans import Ranges, read_ranges
+from profrx.timeline.texts import NONE, Names, ints, names
 
 if TYPE_CHECKING:
     from profrx_parsers.report import Report
 
 KERNEL, COPY, SET, GRAPH = range(4)
-NONE = np.iinfo(np.int64).min
-"""Stands for a missing time or id in integer columns."""
 
 
 SERIALISED = "kernels_serialised"
 """Option of a report whose tool ran kernels one by one to count: its times are no timeline of the application."""
-
-
-@dataclass(frozen=True)
-class Names:
-    """A text column: codes into `texts`, -1 where null."""
-
-    codes: npt.NDArray[np.int64]
-    texts: list[str]
-
-    def hits(self, pattern: str) -> Bools:
-        """Return the rows whose text matches an RE2 expression (case ignored)."""
-        if not self.texts:
-            return np.zeros(len(self.codes), bool)
-        found = pc.match_substring_regex(pa.array(self.texts, pa.string()), pattern, ignore_case=True)
-        table = np.asarray(found.to_numpy(zero_copy_only=False), bool)
-        out: Bools = table[self.codes] & (self.codes >= 0)
-        return out
-
-    def take(self, rows: Ints | Bools) -> Names:
-        """Return some rows."""
-        return Names(self.codes[rows], self.texts)
 
 
 @dataclass(frozen=True)
@@ -101,17 +78,6 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Ranges:
-    """User ranges with start and end (open ones end with the capture), marks left out."""
-
-    start: Ints
-    end: Ints
-    process: Ints
-    thread: Ints
-    name: Names
-
-
-@dataclass(frozen=True)
 class Timeline:
     """Everything the metrics are computed from."""
 
@@ -127,27 +93,6 @@ def _pick(value: Any, rows: Ints | Bools) -> Any:
     return value.take(rows) if isinstance(value, Names) else value[rows]
 
 
-def ints(table: pa.Table, name: str) -> Ints:
-    """Return a column as int64, NONE where null."""
-    column = table.column(name)
-    if column.null_count == len(column):
-        return np.full(len(column), NONE, np.int64)
-    column = column.cast(pa.int64())
-    return np.ascontiguousarray(column.fill_null(NONE).to_numpy() if column.null_count else column.to_numpy())
-
-
-def names(table: pa.Table, name: str) -> Names:
-    """Return a text column as codes."""
-    column = table.column(name)
-    if column.null_count == len(column):
-        return Names(np.full(len(column), -1, np.int64), [])
-    held = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    held = held.unify_dictionaries().combine_chunks() if isinstance(held, pa.ChunkedArray) else held
-    if isinstance(held, pa.ChunkedArray):
-        held = held.chunk(0)
-    return Names(np.asarray(held.indices.fill_null(-1)).astype(np.int64), held.dictionary.to_pylist())
-
-
 def read_timeline(report: Report) -> Timeline:
     """Take what the metrics need out of a report; operations without times are left out."""
     calls_table = report.compact("api_calls")
@@ -157,7 +102,7 @@ def read_timeline(report: Report) -> Timeline:
         launches = launches.slice(0, 0)
     work = _join([_launches(launches), _copies(report.compact("copies"), calls_table)])
     end = max((int(part.max()) for part in (work.end, calls.end) if len(part)), default=0)
-    ranges = _ranges(report.compact("ranges"), report.compact("ops"), end)
+    ranges = read_ranges((report.compact("ranges"), report.compact("ops")), end)
     session = report.extras.get("session_ns")
     return Timeline(
         work=work,
@@ -165,7 +110,7 @@ def read_timeline(report: Report) -> Timeline:
         ranges=ranges,
         session_ns=int(session) if session else None,
         has_calls=len(calls) > 0,
-        has_ranges=len(ranges.start) > 0,
+        has_ranges=ranges.count > 0,
     )
 
 
@@ -260,32 +205,3 @@ def _calls(table: pa.Table) -> Calls:
     domain = names(table, "domain")
     timed = np.flatnonzero((start != NONE) & (end != NONE) & (end >= start) & ~domain.hits("^os$"))
     return calls.take(timed[np.argsort(start[timed], kind="stable")])
-
-
-def _ranges(table: pa.Table, ops: pa.Table, end: int) -> Ranges:
-    """Join user ranges and framework operations: both say what the host was at."""
-    parts = []
-    for held in (table, ops):
-        start, stop = ints(held, "start_ns"), ints(held, "end_ns")
-        kept = start != NONE
-        if held is table and len(held):
-            kept &= ~names(held, "kind").hits("^mark$")
-        rows = np.flatnonzero(kept)
-        stop = np.where(stop == NONE, max(end, 0), stop)
-        parts.append(
-            (
-                start[rows],
-                stop[rows],
-                ints(held, "process_id")[rows],
-                ints(held, "thread_id")[rows],
-                names(held, "name").take(rows),
-            )
-        )
-    one, two = parts
-    return Ranges(
-        np.concatenate([one[0], two[0]]),
-        np.concatenate([one[1], two[1]]),
-        np.concatenate([one[2], two[2]]),
-        np.concatenate([one[3], two[3]]),
-        _join_names([one[4], two[4]]),
-    )

@@ -24,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from profrx.timeline.calls import CallGroups
-from profrx.timeline.capture import NONE, Work
+from profrx.timeline.capture import Work
 from profrx.timeline.intervals import Bools, Ints, Union, union
+from profrx.timeline.texts import NONE
 
 REASONS = ("unknown", "queue", "first", "allocation", "copy", "sync", "launch", "host")
 LAUNCH_GAP_NS = 50_000

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from profrx.timeline.calls import CallGroups
-from profrx.timeline.capture import COPY, GRAPH, KERNEL, NONE, SET, Ranges, Work
+from profrx.timeline.capture import COPY, GRAPH, KERNEL, SET, Work
 from profrx.timeline.gaps import REASONS, Gaps, find_gaps
 from profrx.timeline.intervals import Bools, Ints, Union, intersection, overlapping, union
+from profrx.timeline.spans import OPTIMIZER, Ranges
+from profrx.timeline.texts import NONE
 
 Values = dict[str, float | None]
 
@@ -18,9 +20,6 @@ SHORT_KERNEL_NS = 10_000
 """A kernel shorter than this costs about as much to launch as to run."""
 LARGE_FACTOR = 5
 """A kernel is large beside small operations when it runs at least this many times longer than each of them."""
-OPTIMIZER = r"optimi[sz]er|adam|sgd\.step"
-DATALOADER = r"data_?loader|dataloading|data loading|next_?batch|load_?batch|fetch_?batch|input_?pipeline"
-STEP_LEAST = 3
 
 
 @dataclass(frozen=True)
@@ -245,7 +244,7 @@ _HOST_REST = (
 
 def _ranges(work: Work, kernels: Work, gaps: Gaps, window: int, context: Context) -> Values:
     ranges = context.ranges
-    out: Values = {"range_count": float(len(ranges.start))}
+    out: Values = {"range_count": float(ranges.count)}
     keys = (
         "outside_ranges_share", "idle_dataloader_share", "optimizer_kernel_count_share", "optimizer_window_share",
         "optimizer_kernel_mean_ns", "optimizer_busy_share",
@@ -259,13 +258,9 @@ def _ranges(work: Work, kernels: Work, gaps: Gaps, window: int, context: Context
         outside = called & (kernels.path.codes < 0)
         out["outside_ranges_share"] = ratio(float(duration[outside].sum()), float(duration[called].sum()))
     processes = np.unique(work.process)
-    mine = np.isin(ranges.process, processes)
-    loading = mine & ranges.name.hits(DATALOADER)
-    loader = union(ranges.start[loading], ranges.end[loading])
-    out["idle_dataloader_share"] = ratio(gaps.union().shared(loader), window)
-    stepping = mine & ranges.name.hits(OPTIMIZER)
-    if stepping.any() and called.any():
-        time = union(ranges.start[stepping], ranges.end[stepping])
+    out["idle_dataloader_share"] = ratio(gaps.union().shared(ranges.loading.union(processes)), window)
+    time = ranges.optimizing.union(processes)
+    if len(time.starts) and called.any():
         inside = called & (kernels.path.hits(OPTIMIZER) | time.covers(kernels.call_start))
         span = union(kernels.start[inside], kernels.end[inside])
         out["optimizer_kernel_count_share"] = ratio(float(inside.sum()), float(len(kernels)))
@@ -324,29 +319,10 @@ def _cold(kernels: Work, busy: Union, context: Context) -> Values:
         out["module_load_share"] = ratio(
             sum(intersection(g.time["load"], span).total for g in groups) / len(groups), window
         )
-    out["first_step_ratio"], excess = _first_step(context.ranges, busy)
-    out["first_step_excess_share"] = None if excess is None else ratio(excess, window)
+    if context.ranges.first_step is not None:
+        start, end = context.ranges.first_step
+        usual = context.ranges.usual_step_ns
+        inside = max(0, min(end, int(busy.ends[-1])) - max(start, int(busy.starts[0])))
+        out["first_step_ratio"] = (end - start) / usual if usual else None
+        out["first_step_excess_share"] = ratio(max(inside - usual, 0.0), window)
     return out
-
-
-def _first_step(ranges: Ranges, busy: Union) -> tuple[float | None, float | None]:
-    """Return first duration over the median of the others, and their difference inside the window.
-
-    Looks at the name that takes most time among those that repeat: the step of a loop, where it has a range.
-    """
-    if not len(ranges.start):
-        return None, None
-    duration = (ranges.end - ranges.start).astype(np.float64)
-    known = ranges.name.codes >= 0
-    count = np.bincount(ranges.name.codes[known], minlength=1)
-    total = np.bincount(ranges.name.codes[known], weights=duration[known], minlength=1)
-    total[count < STEP_LEAST] = 0
-    code = int(total.argmax())
-    if not total[code]:
-        return None, None
-    rows = np.flatnonzero(ranges.name.codes == code)
-    rows = rows[np.argsort(ranges.start[rows], kind="stable")]
-    later = float(np.median(duration[rows[1:]]))
-    start, end = int(ranges.start[rows[0]]), int(ranges.end[rows[0]])
-    inside = max(0, min(end, int(busy.ends[-1])) - max(start, int(busy.starts[0])))
-    return (float(duration[rows[0]]) / later if later else None), max(inside - later, 0.0)

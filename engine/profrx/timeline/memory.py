@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrx.timeline.capture import NONE, ints, names
+from profrx.timeline.texts import NONE, ints, names
 
 if TYPE_CHECKING:
     from profrx.timeline.measure import Values

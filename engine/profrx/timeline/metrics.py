@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from profrx.timeline.calls import CallGroups, by_process
-from profrx.timeline.capture import KERNEL, NONE, Calls, Timeline, Work, read_timeline
+from profrx.timeline.capture import KERNEL, Calls, Timeline, Work, read_timeline
 from profrx.timeline.catalogue import BY_NAME, KERNEL_METRICS, METRICS, RANGE_METRICS, Metric
 from profrx.timeline.classes import DEFAULT, classify
 from profrx.timeline.gaps import find_gaps
 from profrx.timeline.intervals import Ints, union
 from profrx.timeline.measure import Context, Values, measure
 from profrx.timeline.memory import memory_metrics
+from profrx.timeline.texts import NONE
 
 if TYPE_CHECKING:
     from profrx_parsers.report import Report

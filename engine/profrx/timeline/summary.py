@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profrx.timeline.capture import KERNEL, names, read_timeline
+from profrx.timeline.capture import KERNEL, read_timeline
 from profrx.timeline.gaps import REASONS
 from profrx.timeline.metrics import Metrics
+from profrx.timeline.texts import names
 
 if TYPE_CHECKING:
     from profrx_parsers.report import Report

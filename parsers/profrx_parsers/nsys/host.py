@@ -50,31 +50,41 @@ def ints(values: npt.NDArray[np.integer], known: Bools | None = None) -> pa.Arra
 
 @dataclass
 class Ranges:
-    """The `ranges` table, and the push/pop ranges in a form that answers "what was open?"."""
+    """The `ranges` table, and what it takes to answer "what was open?".
+
+    Attributes:
+        threads: code of the thread of each row; `ids` code -> globalTid.
+        order: push/pop rows in `sort_key` order; None when they are all rows, in that order.
+    """
 
     table: pa.Table
-    _threads: Ints
-    _order: Ints
-    _names: pa.DictionaryArray
+    threads: npt.NDArray[np.integer]
+    ids: Ints
+    order: npt.NDArray[np.int32] | None
 
     def open(self) -> OpenRanges:
         """Build the index of push/pop ranges by thread; not kept, it is as large as the ranges."""
-        rows = self._order
-        starts = _column(self.table, "start_ns")[rows]
-        ends = self.table.column("end_ns").cast(pa.int64()).fill_null(OPEN)
+        names = self.table.column("name")
+        held = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+        held = held.chunk(0) if isinstance(held, pa.ChunkedArray) else held
+        if not pa.types.is_dictionary(held.type):
+            held = held.cast(pa.string()).dictionary_encode()
+        order = slice(None) if self.order is None else self.order
+        names_of = held.indices.fill_null(0) if held.null_count else held.indices
         return OpenRanges(
-            self._threads[rows],
-            starts,
-            np.asarray(ends)[rows],
-            np.asarray(self._names.indices.fill_null(0))[rows].astype(np.int64),
-            _column(self.table, "depth")[rows],
-            self._names.dictionary,
+            threads=self.threads[order],
+            starts=_column(self.table, "start_ns")[order],
+            ends=_column(self.table, "end_ns", OPEN)[order],
+            names=names_of.to_numpy()[order],
+            levels=self.table.column("depth").fill_null(0).to_numpy()[order],
+            ids=self.ids,
+            texts=held.dictionary,
         )
 
 
-def _column(table: pa.Table, name: str) -> Ints:
-    column = table.column(name)
-    return np.asarray(column.cast(pa.int64()).fill_null(0) if column.null_count else column.cast(pa.int64()))
+def _column(table: pa.Table, name: str, fill: int = 0) -> Ints:
+    column = table.column(name).cast(pa.int64())
+    return np.asarray(column.fill_null(fill) if column.null_count else column)
 
 
 def read_ranges(raw: RawTables, duration_ns: int | None) -> Ranges:
@@ -89,48 +99,63 @@ def read_ranges(raw: RawTables, duration_ns: int | None) -> Ranges:
     wanted = np.isin(kinds, tuple(_KINDS))
     if not wanted.all():
         frame, kinds = frame.take(wanted), kinds[wanted]
+    columns = {
+        "range_id": ints(np.arange(frame.rows, dtype=np.int32)),
+        "name": _names(frame, raw),
+        "kind": encode(list(_KINDS.values()), _positions(kinds, tuple(_KINDS))),
+        "payload": _payload(frame),
+    }
+    threads, ids = frame.ids("globalTid")
+    columns |= {
+        "process_id": pa.array(narrow(pid_of(ids))[threads]),
+        "thread_id": pa.array(narrow(tid_of(ids))[threads]),
+        "domain": _labels(named, _DOMAIN, "domainId", frame, raw),
+        "category": _labels(named, _CATEGORY, "category", frame, raw),
+    }
+    started, closed = frame.known("start"), frame.known("end")
+    starts, ends = frame.ints("start"), frame.ints("end")
     rows = frame.rows
-    names = _names(frame, raw)
-    threads = frame.ints("globalTid")
-    pids = pid_of(threads)
-    ends, closed = frame.ints("end"), frame.known("end")
+    del frame
     if duration_ns is not None:
         closed &= ends != duration_ns
-    starts = frame.ints("start")
-    is_range = kinds == _PUSH_POP
-    level = np.full(rows, -1, np.int64)
-    until = np.where(closed, ends, OPEN)
-    chosen = np.flatnonzero(is_range)
-    order = chosen[sort_key(threads[chosen], starts[chosen], until[chosen])]
-    _fill_depths(level, order, threads, starts, until)
-    columns = {
-        "range_id": ints(np.arange(rows)),
-        "name": names,
-        "kind": encode(list(_KINDS.values()), _positions(kinds, tuple(_KINDS))),
-        "domain": _labels(named, _DOMAIN, "domainId", frame, pids, raw),
-        "category": _labels(named, _CATEGORY, "category", frame, pids, raw),
-        "payload": _payload(frame),
-        "process_id": ints(pids),
-        "thread_id": ints(tid_of(threads)),
-        "depth": ints(level, level >= 0),
-        "start_ns": ints(starts, frame.known("start")),
+    chosen = None if (kinds == _PUSH_POP).all() else np.flatnonzero(kinds == _PUSH_POP).astype(np.int32)
+    levels, order = _nest(threads, starts, ends, closed, chosen)
+    columns |= {
+        "depth": pa.array(levels, mask=None if chosen is None else levels < 0),
+        "start_ns": ints(starts, started),
         "end_ns": ints(ends, closed),
     }
-    return Ranges(compact_table("ranges", columns, rows), threads, order, names)
+    return Ranges(compact_table("ranges", columns, rows), threads, ids, order)
 
 
-def _fill_depths(level: Ints, order: Ints, threads: Ints, starts: Ints, until: Ints) -> None:
-    if not len(order):
-        return
-    sorted_threads = threads[order]
-    cuts = (np.flatnonzero(np.diff(sorted_threads)) + 1).tolist()
-    for low, high in zip([0, *cuts], [*cuts, len(order)], strict=True):
-        rows = order[low:high]
-        level[rows] = depths(starts[rows], until[rows])
+def _nest(
+    threads: npt.NDArray[np.integer],
+    starts: Ints,
+    ends: Ints,
+    closed: Bools,
+    chosen: npt.NDArray[np.int32] | None,
+) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int32] | None]:
+    """Return the depth of every range (-1 for what is no push/pop range) and the order of the push/pop ranges."""
+    until = ends if closed.all() else np.where(closed, ends, OPEN)
+    if chosen is not None:
+        threads, starts, until = threads[chosen], starts[chosen], until[chosen]
+    order = sort_key(threads, starts, until)
+    if order is not None:
+        threads, starts, until = threads[order], starts[order], until[order]
+    level = np.zeros(len(threads), np.int16)
+    cuts = (np.flatnonzero(np.diff(threads)) + 1).tolist()
+    for low, high in zip([0, *cuts], [*cuts, len(threads)], strict=True):
+        level[low:high] = depths(starts[low:high], until[low:high])
+    rows = chosen if order is None else order if chosen is None else chosen[order]
+    if rows is None:
+        return level, None
+    levels = np.full(len(ends), -1, np.int16)
+    levels[rows] = level
+    return levels, rows
 
 
 def _names(frame: Frame, raw: RawTables) -> pa.DictionaryArray:
-    registered = raw.strings().look_up(frame.ints("textId"), frame.known("textId"))
+    registered = raw.strings().look_up(frame.codes("textId"), frame.known("textId"))
     if not frame.has("text"):
         return registered
     inline = (
@@ -157,17 +182,20 @@ def _positions(values: npt.NDArray[np.integer], choices: tuple[int, ...]) -> npt
     return out
 
 
-def _labels(named: Frame, kind: int, column: str, frame: Frame, pids: Ints, raw: RawTables) -> pa.Array:
+def _labels(named: Frame, kind: int, column: str, frame: Frame, raw: RawTables) -> pa.Array:
     """Return the name that rows of `kind` gave to a number in the same process; null without one."""
-    rows = named.take(named.ints("eventType") == kind)
+    rows = named.take(named.codes("eventType") == kind)
     if not rows.rows or not frame.has(column):
         return pa.nulls(frame.rows)
-    texts = _names(rows, raw).to_pylist()
-    owners, numbers = pid_of(rows.ints("globalTid")).tolist(), rows.ints(column).tolist()
+    threads, ids = frame.ids("globalTid")
+    pids = narrow(pid_of(ids))[threads]
+    values = frame.codes(column)
     labels: list[str] = []
-    codes = np.full(frame.rows, -1, np.int64)
-    values = frame.ints(column, -1)
-    for owner, number, text in zip(owners, numbers, texts, strict=True):
+    codes = np.full(frame.rows, -1, np.int32)
+    owners = pid_of(rows.ints("globalTid")).tolist()
+    for owner, number, text in zip(
+        owners, rows.ints(column).tolist(), _names(rows, raw).to_pylist(), strict=True
+    ):
         if text is not None:
             codes[(pids == owner) & (values == number)] = len(labels)
             labels.append(text)

@@ -31,49 +31,69 @@ SEPARATOR = " / "
 class _Thread:
     starts: list[Ints]
     ends: list[Ints]
-    names: list[Ints]
+    names: list[npt.NDArray[np.integer]]
 
 
-def depths(starts: Ints, ends: Ints) -> Ints:
+def depths(starts: Ints, ends: Ints) -> npt.NDArray[np.int16]:
     """Return the depth (0 = outermost) of ranges of one thread, sorted by start, outer before inner."""
-    closed = np.sort(np.maximum(ends, starts + 1))
-    before = np.searchsorted(closed, starts, side="right")
-    level: Ints = np.maximum(np.arange(len(starts)) - before, 0)
+    closed = starts + 1
+    np.maximum(closed, ends, out=closed)
+    closed.sort()
+    level = np.empty(len(starts), np.int16)
+    for low in range(0, len(starts), SLICE):
+        part = starts[low : low + SLICE]
+        before = np.searchsorted(closed, part, side="right")
+        level[low : low + SLICE] = np.clip(np.arange(low, low + len(part)) - before, 0, 32767)
     return level
 
 
-def sort_key(threads: Ints, starts: Ints, ends: Ints) -> Ints:
-    """Return the order: by thread, then start, then outer range first."""
+def sort_key(threads: npt.NDArray[np.integer], starts: Ints, ends: Ints) -> npt.NDArray[np.int32] | None:
+    """Return the order: by thread, then start, then outer range first. None when the rows lie in it already."""
     if len(starts) < 2:
-        return np.arange(len(starts))
-    steps = np.diff(threads) == 0
-    if ((np.diff(starts) > 0) | ~steps).all() and (np.diff(threads) >= 0).all():
-        return np.arange(len(starts))
-    return np.lexsort((-ends, starts, threads))
+        return None
+    for low in range(0, len(starts) - 1, SLICE):
+        part = slice(low, low + SLICE + 1)
+        step = np.diff(threads[part])
+        if ((step < 0) | ((step == 0) & (np.diff(starts[part]) <= 0))).any():
+            return np.lexsort((-ends, starts, threads)).astype(np.int32)
+    return None
 
 
 class OpenRanges:
     """Ranges by thread and level.
 
     Args:
-        threads, starts, ends, names: one element per push/pop range, in `sort_key` order; `names` are codes.
+        threads, starts, ends, names: one element per push/pop range, in `sort_key` order; `names` are codes
+            into `texts`, `threads` into `ids`.
         levels: depth of each range.
+        ids: code -> thread.
         texts: code -> name.
     """
 
     def __init__(
-        self, threads: Ints, starts: Ints, ends: Ints, names: Ints, levels: Ints, texts: pa.Array
+        self,
+        threads: npt.NDArray[np.integer],
+        starts: Ints,
+        ends: Ints,
+        names: npt.NDArray[np.integer],
+        levels: npt.NDArray[np.integer],
+        ids: Ints,
+        texts: pa.Array,
     ) -> None:
         self._texts = texts
         self._threads: dict[int, _Thread] = {}
         if not len(threads):
             return
-        cuts = np.flatnonzero(np.diff(threads)) + 1
-        for low, high in zip([0, *cuts.tolist()], [*cuts.tolist(), len(threads)], strict=True):
-            depth = levels[low:high]
-            rows = [np.flatnonzero(depth == d) + low for d in range(min(int(depth.max()) + 1, MAX_DEPTH))]
-            self._threads[int(threads[low])] = _Thread(
-                [starts[r] for r in rows], [ends[r] for r in rows], [names[r] for r in rows]
+        cuts = (np.flatnonzero(np.diff(threads)) + 1).tolist()
+        for low, high in zip([0, *cuts], [*cuts, len(threads)], strict=True):
+            part = slice(low, high)
+            depth = levels[part]
+            rows = [
+                np.flatnonzero(depth == d).astype(np.int32)
+                for d in range(min(int(depth.max()) + 1, MAX_DEPTH))
+            ]
+            self._threads[int(ids[threads[low]])] = _Thread(
+                [starts[part][r] for r in rows], [ends[part][r] for r in rows], [names[part][r] for r in rows]
             )
 
     def paths(self, threads: Ints, times: Ints) -> pa.DictionaryArray:
@@ -100,7 +120,7 @@ class OpenRanges:
             rows = np.flatnonzero((at >= 0) & (ends[np.maximum(at, 0)] > times))
             if not len(rows):
                 continue
-            pairs = (codes[rows] + 1) * width + names[at[rows]]
+            pairs = (codes[rows] + 1) * width + names[at[rows]].astype(np.int64)
             encoded = pa.array(pairs).dictionary_encode()
             found = np.asarray(encoded.dictionary)
             codes[rows] = np.asarray(encoded.indices) + len(known)

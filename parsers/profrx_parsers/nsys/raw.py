@@ -53,13 +53,13 @@ class Strings:
     def __len__(self) -> int:
         return len(self._texts)
 
-    def look_up(self, ids: Ints, known: Bools | None = None) -> pa.DictionaryArray:
+    def look_up(self, ids: npt.NDArray[np.integer], known: Bools | None = None) -> pa.DictionaryArray:
         """Return the texts of `ids` as a dictionary that holds nothing but the texts used."""
         if self._ids is None:
             at = ids
             good = (ids >= 0) & (ids < len(self._texts))
         else:
-            at = np.searchsorted(self._ids, ids)
+            at = np.searchsorted(self._ids, ids).astype(np.int32)
             at[at == len(self._ids)] = 0
             good = self._ids[at] == ids if len(self._ids) else np.zeros(len(ids), bool)
         if known is not None:
@@ -77,12 +77,14 @@ class Strings:
 
 def compact(at: npt.NDArray[np.integer], good: Bools, texts: pa.Array) -> pa.DictionaryArray:
     """Build a dictionary array of ``texts[at]``, null where not `good`, without unused texts."""
-    safe = np.where(good, at, 0)
+    all_good = bool(good.all())
+    safe = at if all_good else np.where(good, at, at.dtype.type(0))
     used = np.zeros(max(len(texts), 1), bool)
-    used[safe[good]] = True
-    place = np.cumsum(used, dtype=np.int32) - 1
-    kind = np.int8 if used.sum() < 1 << 7 else np.int16 if used.sum() < 1 << 15 else np.int32
-    indices = pa.array(place[safe].astype(kind), mask=None if good.all() else ~good)
+    used[safe if all_good else safe[good]] = True
+    count = int(used.sum())
+    kind = np.int8 if count < 1 << 7 else np.int16 if count < 1 << 15 else np.int32
+    place = (np.cumsum(used) - 1).astype(kind)
+    indices = pa.array(place[safe], mask=None if all_good else ~good)
     return pa.DictionaryArray.from_arrays(indices, texts.take(pa.array(np.flatnonzero(used[: len(texts)]))))
 
 
@@ -126,6 +128,21 @@ class Frame:
         column = self._column(name)
         found: npt.NDArray[np.integer] = (column.fill_null(-1) if column.null_count else column).to_numpy()
         return found
+
+    def ids(self, name: str) -> tuple[npt.NDArray[np.integer], Ints]:
+        """Return a column of 64-bit ids as (code of each row, distinct ids); nulls are id 0."""
+        if not self.has(name):
+            return np.zeros(self.rows, np.int8), np.zeros(1, np.int64)
+        column = self._column(name)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        column = column.unify_dictionaries().combine_chunks()
+        held = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        distinct = np.asarray(held.dictionary.cast(pa.int64()))
+        codes = held.indices
+        if codes.null_count:
+            return codes.fill_null(len(distinct)).to_numpy(), np.append(distinct, 0)
+        return codes.to_numpy(), distinct
 
     def known(self, name: str) -> Bools:
         """Return where a column has a value."""

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from profrx_parsers.errors import InputError
 from profrx_parsers.nsys.capture import report_of
+from profrx_parsers.nsys.growing import GrowingColumn
+from profrx_parsers.nsys.merge import Column
 from profrx_parsers.nsys.meta import facts_of
 from profrx_parsers.nsys.tabular import TabularTables
 from profrx_parsers.problems import ProblemLog
@@ -75,14 +77,18 @@ class SqliteTables(TabularTables):
         wanted = [c for c in columns if c in there]
         if not wanted:
             return None
-        chunks: dict[str, list[pa.Array]] = {c: [] for c in wanted}
+        texts: dict[str, list[pa.Array]] = {c: [] for c in wanted if c in _TEXT_COLUMNS | _REAL_COLUMNS}
+        numbers = {c: GrowingColumn(c, "int") for c in wanted if c not in texts}
         query = f"SELECT {', '.join(map(_quoted, wanted))} FROM {_quoted(name)}"
-        rows = 0
         for batch in self._batches(name, query):
-            rows += len(batch)
             for column, values in zip(wanted, zip(*batch, strict=True), strict=True):
-                chunks[column].append(self._array(name, column, values))
-        return pa.table({c: _joined(parts, c) for c, parts in chunks.items()})
+                if column in texts:
+                    texts[column].append(_texts(column, values))
+                else:
+                    numbers[column].append(*self._numbers(name, column, values))
+        return pa.table(
+            {c: _joined(texts.pop(c), c) if c in texts else numbers.pop(c).finish() for c in wanted}
+        )
 
     def _batches(self, name: str, query: str) -> Iterator[list[tuple[Any, ...]]]:
         try:
@@ -98,52 +104,35 @@ class SqliteTables(TabularTables):
                 advice="copy the file again, or export the report again",
             )
 
-    def _array(self, table: str, column: str, values: tuple[Any, ...]) -> pa.Array:
-        if column in _TEXT_COLUMNS:
-            return pa.array(
-                [None if v is None else v if isinstance(v, str) else str(v) for v in values], pa.string()
-            )
-        if column in _REAL_COLUMNS or any(isinstance(v, float) for v in values):
-            return pa.array([float(v) if isinstance(v, int | float) else None for v in values], pa.float64())
+    def _numbers(self, table: str, column: str, values: tuple[Any, ...]) -> tuple[Column | None, int]:
         try:
-            return narrow_array(pa.array(values, pa.int64()))
+            held = pa.array(values, pa.int64())
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
             kept = [v if isinstance(v, int) and -(1 << 63) <= v < 1 << 63 else None for v in values]
             lost = sum(k is None and v is not None for k, v in zip(kept, values, strict=True))
             self._log.add(
                 "data-loss", "nsys-not-a-number", f"values of {table}.{column} are no integers", count=lost
             )
-            return narrow_array(pa.array(kept, pa.int64()))
+            held = pa.array(kept, pa.int64())
+        if held.null_count == len(held):
+            return None, len(held)
+        present = None if not held.null_count else np.asarray(held.is_valid())
+        return Column(np.asarray(held.fill_null(0) if held.null_count else held), present), len(held)
 
 
-def narrow_array(values: pa.Array) -> pa.Array:
-    """Return integers in the smallest type that holds them."""
-    if values.null_count == len(values):
+def _texts(column: str, values: tuple[Any, ...]) -> pa.Array:
+    if not any(v is not None for v in values):
         return pa.nulls(len(values))
-    bounds = pc.min_max(values).as_py()
-    for kind in (pa.int8(), pa.int16(), pa.int32()):
-        limit = 1 << (kind.bit_width - 1)
-        if -limit <= bounds["min"] and bounds["max"] < limit:
-            return values.cast(kind)
-    return values
-
-
-_RANK = {
-    pa.null(): 0,
-    pa.int8(): 1,
-    pa.int16(): 2,
-    pa.int32(): 3,
-    pa.int64(): 4,
-    pa.float64(): 5,
-    pa.string(): 6,
-}
+    if column in _REAL_COLUMNS:
+        return pa.array([float(v) if isinstance(v, int | float) else None for v in values], pa.float64())
+    return pa.array([None if v is None else v if isinstance(v, str) else str(v) for v in values], pa.string())
 
 
 def _joined(parts: list[pa.Array], column: str) -> pa.ChunkedArray:
-    if not parts:
-        return pa.chunked_array([], pa.string() if column in _TEXT_COLUMNS else pa.int64())
-    widest = max({p.type for p in parts}, key=lambda kind: _RANK.get(kind, 9))
-    return pa.chunked_array([p if p.type == widest else p.cast(widest) for p in parts])
+    known = next((p.type for p in parts if p.type != pa.null()), None)
+    if known is None:
+        return pa.nulls(sum(map(len, parts)))
+    return pa.chunked_array([p if p.type == known else p.cast(known) for p in parts])
 
 
 def _quoted(name: str) -> str:

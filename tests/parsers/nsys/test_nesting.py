@@ -39,12 +39,13 @@ def index(ranges: list[tuple[int, int, int, int]]) -> OpenRanges:
     columns = [np.array(c, np.int64) for c in zip(*ranges, strict=True)] or [np.empty(0, np.int64)] * 4
     tid, start, end, name = columns
     order = sort_key(tid, start, end)
-    tid, start, end, name = tid[order], start[order], end[order], name[order]
+    if order is not None:
+        tid, start, end, name = tid[order], start[order], end[order], name[order]
     level = np.zeros(len(tid), np.int64)
     for thread in np.unique(tid):
         rows = tid == thread
         level[rows] = depths(start[rows], end[rows])
-    return OpenRanges(tid, start, end, name, level, TEXTS)
+    return OpenRanges(tid, start, end, name, level, np.arange(10), TEXTS)
 
 
 @settings(max_examples=200, deadline=None)
