@@ -293,3 +293,14 @@ def test_rules_docs_writes_a_page_per_rule(profrx: Run, pack: Path, tmp_path: Pa
     assert "The launch is long" in (out / "slow-launch.md").read_text(encoding="utf-8")
     assert "# " in profrx("rules", "docs", "--rule", "uncoalesced-global-access").out
     assert profrx("rules", "docs", "--rule", "nonsense").code == 2
+
+
+def test_rules_lock_notices_a_changed_rule(profrx: Run, pack: Path, tmp_path: Path) -> None:
+    file = tmp_path / "profrx.lock"
+    assert profrx("rules", "lock", pack, "-o", file).code == 0
+    assert profrx("rules", "lock", pack, "--check", file).code == 0
+    (pack / "slow.rule").write_text(RULE.replace("> limit", ">= limit"), encoding="utf-8")
+    ran = profrx("rules", "lock", pack, "--check", file)
+    assert ran.code == 1
+    assert "slow-launch changed without a new version" in ran.out
+    assert profrx("rules", "lock", pack, "--check", pack / "slow.rule").code == 2
