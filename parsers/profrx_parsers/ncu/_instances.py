@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from profrx_parsers import schema
 from profrx_parsers.ncu import _gather as g
-from profrx_parsers.ncu._metrics import plain_name
+from profrx_parsers.ncu._metrics import dictionary, plain_name
 from profrx_parsers.ncu._pages import Passage
 from profrx_parsers.wire import Message, WireError, decode_text, varint
 
@@ -35,9 +35,17 @@ _REGION = 1 << 18
 
 
 def table(store: MetricStore, problems: ProblemLog, wanted: Collection[str] | None) -> pa.Table:
-    """Decode the instances of the wanted metrics (None = all that the store knows), in file order."""
+    """Decode the instances of the wanted metrics (None = all that the store knows), in file order.
+
+    In compact form: metric names are dictionary-encoded.
+    """
     parts = list(batches(store, problems, wanted))
     return pa.concat_tables(parts) if parts else schema.empty("instances")
+
+
+def plain_table(store: MetricStore, problems: ProblemLog, wanted: Collection[str] | None) -> pa.Table:
+    """Return the same with the types of the schema."""
+    return table(store, problems, wanted).cast(schema.TABLES["instances"])
 
 
 def batches(
@@ -48,9 +56,8 @@ def batches(
     if wanted is not None:
         mask = np.array([n in wanted or plain_name(n) in wanted for n in store.names], dtype=np.bool_)
         chosen = chosen[mask[store.code[chosen]]] if len(mask) else chosen[:0]
-    names = pa.array(store.names, pa.string())
     for owner, start, stop in locate(store, chosen, problems):
-        yield _part(store, names, owner, start, stop, problems)
+        yield _part(store, owner, start, stop, problems)
 
 
 def locate(store: MetricStore, chosen: Ints, problems: ProblemLog) -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -166,9 +173,7 @@ def _follow(data: memoryview, base: int, stop: int, problems: ProblemLog) -> tup
     return np.frombuffer(starts, dtype=np.int64), np.frombuffer(stops, dtype=np.int64)
 
 
-def _part(
-    store: MetricStore, names: pa.Array, owner: Ints, start: Ints, stop: Ints, problems: ProblemLog
-) -> pa.Table:
+def _part(store: MetricStore, owner: Ints, start: Ints, stop: Ints, problems: ProblemLog) -> pa.Table:
     raw = np.frombuffer(store.data, dtype=np.uint8)
     last = len(raw) - 1
     # The key: tag 0x0A, one length byte, then the value message.
@@ -189,22 +194,25 @@ def _part(
     value_stop = np.where(fits, value_at + raw[np.minimum(key_stop + 1, last)], 0)
     fits &= value_stop == stop
     kind, number, _, _ = g.values(raw, np.where(fits, value_at, 0), np.where(fits, value_stop, 0))
-    keys: list[str | None] = [None] * len(owner)
-    for at in np.flatnonzero(is_text):
+    keys: dict[int, str | None] = {}
+    for at in np.flatnonzero(is_text).tolist():
         keys[at] = decode_text(store.data, (int(text_at[at]), int(key_stop[at])))
-    for at in np.flatnonzero(~fits | (kind == g.ODD)):
+    for at in np.flatnonzero(~fits | (kind == g.ODD)).tolist():
         keys[at], whole[at], is_whole[at], number[at], kind[at] = _slow(
             store, int(start[at]), int(stop[at]), problems
         )
     numeric = (kind >= g.FLOAT) & (kind <= g.UINT64)
+    count = len(owner)
     columns = {
-        "launch_id": store.launch[owner],
-        "metric": names.take(pa.array(store.code[owner])),
-        "key": pa.array(keys, pa.string()),
+        "launch_id": pa.array(store.launch[owner]),
+        "metric": dictionary(store.code[owner], store.names),
+        "key": pa.array([keys.get(at) for at in range(count)], pa.string())
+        if keys
+        else pa.nulls(count, pa.string()),
         "key_int": pa.array(whole.view(np.int64), mask=~is_whole),
         "value": pa.array(number, mask=~numeric),
     }
-    return schema.conform("instances", columns, len(owner))
+    return pa.table(columns)
 
 
 def _slow(

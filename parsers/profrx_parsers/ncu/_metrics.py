@@ -166,27 +166,34 @@ class MetricStore:
         return decode_text(self.data, (int(self.text_start[index]), int(self.text_stop[index])))
 
     def table(self, wanted: Collection[str] | None) -> pa.Table:
-        """Return the long `metrics` table, in file order."""
-        from profrx_parsers import schema
-
+        """Return the long `metrics` table in file order, in compact form: names and units dictionary-encoded."""
         keep = np.ones(len(self.names), dtype=np.bool_)
         if wanted is not None:
             keep[:] = [name in wanted or plain_name(name) in wanted for name in self.names]
         chosen = np.flatnonzero(keep[self.code]) if len(self.code) else np.empty(0, dtype=np.int64)
-        names = pa.array(self.names, pa.string())
-        unit = pa.array([unit_of(name) for name in self.names], pa.string())
-        code = pa.array(self.code[chosen])
-        texts: list[str | None] = [None] * len(chosen)
-        for at in np.flatnonzero(self.kind[chosen] == g.TEXT):
-            texts[at] = self._text(int(chosen[at]))
+        code = self.code[chosen]
+        units = [unit_of(name) for name in self.names]
+        distinct = sorted({unit for unit in units if unit})
+        place = {unit: at for at, unit in enumerate(distinct)}
+        of_code = np.array([place[unit] if unit else -1 for unit in units] or [-1], dtype=np.int32)
+        unit = of_code[code]
+        is_text = self.kind[chosen] == g.TEXT
+        texts = pa.array([self._text(int(at)) for at in chosen[is_text]], pa.string())
         columns = {
-            "launch_id": self.launch[chosen],
-            "metric": names.take(code),
+            "launch_id": pa.array(self.launch[chosen]),
+            "metric": dictionary(code, self.names),
             "value": pa.array(self.number[chosen], mask=~self.numeric[chosen]),
-            "unit": unit.take(code),
-            "text": pa.array(texts, pa.string()),
+            "unit": pa.DictionaryArray.from_arrays(
+                pa.array(unit, mask=unit < 0), pa.array(distinct, pa.string())
+            ),
+            "text": texts.take(pa.array(np.cumsum(is_text) - 1, mask=~is_text)),
         }
-        return schema.conform("metrics", columns, len(chosen))
+        return pa.table(columns)
+
+
+def dictionary(code: Ints, names: list[str]) -> pa.DictionaryArray:
+    """Return names by code without repeating them in memory."""
+    return pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), pa.array(names, pa.string()))
 
 
 class NumberColumns(Mapping[str, pa.Array]):

@@ -84,7 +84,7 @@ def read(source: Source, wanted: Wanted) -> Report:
         "devices": partial(_devices.table, session, store, info.driver),
     }
     extras = _extras(data, results, store)
-    extras["instances"] = partial(_instances.table, store, problems)
+    extras["instances"] = partial(_instances.plain_table, store, problems)
     extras["instance_batches"] = partial(_instances.batches, store, problems)
     if wanted.private:
         extras["source_files"] = partial(_lines.embedded_files, data, layout.items)
