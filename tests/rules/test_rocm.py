@@ -118,3 +118,15 @@ def test_every_amd_rule_is_reached_by_its_own_tests(pack: Pack) -> None:
             outcomes = {t.expect.outcome for t in rule.tests}
             assert {"fired", "not fired", "unknown"} <= outcomes, name
             assert rule.applies_to == ("rocm",), name
+
+
+def test_the_matrix_roof_is_the_measured_one_of_the_folder(pack: Pack, corpus: Path) -> None:
+    """BF16: the median of the eight rows of roofline.csv, not the published 1307 TFLOP/s."""
+    points = report_of(corpus / "rocm" / "compute_bmm1_MI300X", pack).summary.roofline
+    point = next(p for p in points if p.precision == "tensor" and p.short == GEMM)
+    roof = next(r for r in point.roofs if r.kind == "compute")
+    assert roof.name == "Tensor BF16"
+    assert 496e12 < roof.value < 528e12
+    assert "counter" not in roof.source
+    assert point.compute_share is not None
+    assert 0.05 < point.compute_share < 0.25

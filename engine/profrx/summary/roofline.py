@@ -22,9 +22,26 @@ if TYPE_CHECKING:
 PRECISIONS = ("fp64", "fp32", "fp16")
 BANDWIDTH, PEAK_BANDWIDTH = "dram.bandwidth", "dram.peak_bandwidth"
 SOURCE = "counter peak x clock of the profile"
-SOURCE = "counter peak x clock of the profile"
+MATRIX_TYPES = {
+    "BF16": "bf16",
+    "FP16": "fp16",
+    "FP8": "fp8",
+    "FP6/FP4": "f6f4",
+    "FP32": "fp32",
+    "FP64": "fp64",
+}
+"""Operand type -> suffix of the catalogue's `mfma.…` (rate) and `mfma.roof_…` of AMD's matrix units."""
+MATRIX_CLOCK = "device.matrix_clock"
+"""Known where peaks follow from the device rather than from counters."""
+DEVICE_SOURCE = "measured on the node, or operations per cycle x highest clock of the device"
 METRICS = frozenset(
-    {BANDWIDTH, PEAK_BANDWIDTH, *(f"flops.{p}" for p in PRECISIONS), *(f"peak.{p}" for p in PRECISIONS)}
+    {
+        BANDWIDTH,
+        PEAK_BANDWIDTH,
+        MATRIX_CLOCK,
+        *(f"{kind}.{p}" for kind in ("flops", "peak") for p in PRECISIONS),
+        *(f"mfma.{kind}{t}" for kind in ("", "roof_") for t in MATRIX_TYPES.values()),
+    }
 )
 
 TENSOR_TYPES = (
@@ -71,15 +88,16 @@ def roofline(groups: Sequence[Group], values: Values) -> list[RooflinePoint]:
     for g in groups:
         traffic = values.number(BANDWIDTH, g.chosen)
         slope = values.number(PEAK_BANDWIDTH, g.chosen)
+        source = SOURCE if values.number(MATRIX_CLOCK, g.chosen) is None else DEVICE_SOURCE
         points = []
         for precision in PRECISIONS:
             rate = values.number(f"flops.{precision}", g.chosen)
             peak = values.number(f"peak.{precision}", g.chosen)
-            points.append(_point(g, precision, precision.upper(), rate, peak, traffic, slope))
+            points.append(_point(g, precision, precision.upper(), rate, peak, traffic, slope, source))
         best = tensor(values, g.chosen)
         name = f"Tensor {best.kind}" if best else "Tensor"
         rate, peak = (best.rate, best.roof) if best else (None, None)
-        point = _point(g, "tensor", name, rate, peak, traffic, slope)
+        point = _point(g, "tensor", name, rate, peak, traffic, slope, source)
         for family, own in best.lower if best else ():
             roof = Roof(name=f"{name}, {family}", kind="compute", value=own, unit="FLOP/s", source=SOURCE)
             point.roofs.insert(1, roof)
@@ -113,7 +131,17 @@ def tensor(values: Values, launch_id: int) -> Tensor | None:
         one = Tensor(_kind_label(kind), rate, roof, _lower(values, launch_id, kind, order[0], roof))
         if best is None or _rank(one) > _rank(best):
             best = one
-    return best
+    return best or _matrix(values, launch_id)
+
+
+def _matrix(values: Values, launch_id: int) -> Tensor | None:
+    """Return the operand type nearest to its roof on AMD's matrix units; None when no matrix instruction ran."""
+    found = []
+    for label, suffix in MATRIX_TYPES.items():
+        rate = values.number(f"mfma.{suffix}", launch_id)
+        if rate:
+            found.append(Tensor(label, rate, values.number(f"mfma.roof_{suffix}", launch_id)))
+    return max(found, key=lambda t: t.rate / t.roof if t.roof else 0.0, default=None)
 
 
 def _rank(one: Tensor) -> tuple[float, bool, float]:
@@ -158,10 +186,11 @@ def _point(
     peak: float | None,
     traffic: float | None,
     slope: float | None,
+    source: str = SOURCE,
 ) -> RooflinePoint:
     roofs = [
-        Roof(name=name, kind="compute", value=peak, unit="FLOP/s", source=SOURCE),
-        Roof(name="DRAM", kind="memory", value=slope, unit="B/s", source=SOURCE),
+        Roof(name=name, kind="compute", value=peak, unit="FLOP/s", source=source),
+        Roof(name="DRAM", kind="memory", value=slope, unit="B/s", source=source),
     ]
     return RooflinePoint(
         kernel=g.kernel,
