@@ -238,13 +238,15 @@ def test_unknown_rules_name_what_is_missing_and_how_to_collect_it() -> None:
 def test_aggregates_name_what_their_members_lack() -> None:
     text = rule("sum", "sum(mem over launches) > 1 %", "scope report")
     text += rule("ops", "count(value over instances per_line where value / sm > 0) > 1")
+    text += rule("overflow", 'sm * 1000000 * raw "huge" > 1')
     text += rule("ranks", "count(true over ranks) > 1", "scope report")
     program = Program(pack_of(METRICS + text))
-    frame = frame_of({"sm": [5.0], "mem": [None]})
+    frame = frame_of({"sm": [5.0], "mem": [None], "huge": [1e308]})
     rows = {u.rule: u for u in unknown(run(program, report_frames(frame)), 0, a_report())}
     assert (rows["sum"].missing, rows["sum"].reasons) == (["mem"], ["not in the report: mem"])
     assert [c.option for c in rows["sum"].collect] == ["--section Memory"]
     assert (rows["ops"].missing, rows["ops"].reasons) == (["per_line"], ["not in the report: per_line"])
+    assert rows["overflow"].reasons == ['cannot be computed from these values: sm * 1000000 * raw "huge" > 1']
     assert (rows["ranks"].missing, rows["ranks"].reasons) == (["ranks"], ["the report has no ranks"])
 
 

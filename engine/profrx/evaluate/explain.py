@@ -13,7 +13,7 @@ from profrx.evaluate import collect, evidence, trace, walk
 from profrx.evaluate.findings import closer_evaluator, lookup
 from profrx.evaluate.frames import frames_of, only_kernel
 from profrx.evaluate.group import groups_of
-from profrx.evaluate.lacking import NOT_COLLECTED, zero_divisions
+from profrx.evaluate.lacking import NOT_COLLECTED, not_computable
 from profrx.evaluate.lacking import missing as names_missing
 from profrx.evaluate.outcomes import FIRED, NOT_APPLICABLE, OUTCOMES, Outcomes, guard_mask, run
 from profrx.evaluate.program import Program, wanted_metrics
@@ -261,7 +261,7 @@ class _View:
             if view is not self:
                 parents.append(declaration.name)
             for step in view.steps:
-                found.why_missing += zero_divisions(view.evaluator, step, where)
+                found.why_missing += not_computable(view.evaluator, step, where)
                 for name, (kind, text) in names_missing(view.evaluator, step, where).items():
                     missing[name] = kind
                     found.why_missing.append(text)

@@ -98,11 +98,18 @@ def _reads(evaluator: Evaluator, expr: ast.Expr) -> Iterator[tuple[str, str]]:
             yield node.name, domain
 
 
-def zero_divisions(evaluator: Evaluator, step: Step, row: int) -> list[str]:
-    """Return the divisions by zero that make a condition unknown on a row, in words."""
-    found: dict[str, None] = {}
+def not_computable(evaluator: Evaluator, step: Step, row: int) -> list[str]:
+    """Return why a condition is unknown on a row although nothing is missing, in words.
+
+    A division by zero; else the parts that come to nothing: numbers out of range, text where a number is due.
+    """
+    zeros: dict[str, None] = {}
+    parts: list[str] = []
     for leaf in trace.deciding(step, row):
-        pending: list[ast.Expr] = [leaf.expr] if leaf.values[row] is None else []
+        if leaf.values[row] is not None:
+            continue
+        parts.append(f"cannot be computed from these values: {leaf.text}")
+        pending: list[ast.Expr] = [leaf.expr]
         seen: set[str] = set()
         while pending:
             node = pending.pop()
@@ -115,6 +122,6 @@ def zero_divisions(evaluator: Evaluator, step: Step, row: int) -> list[str]:
             if isinstance(node, ast.Binary) and node.op == "/":
                 divisor = operators.spread(evaluator.value(node.right), evaluator.rows)[row]
                 if divisor.is_valid and divisor.as_py() == 0:
-                    found[f"division by zero: {text_of(node.right)} is 0"] = None
+                    zeros[f"division by zero: {text_of(node.right)} is 0"] = None
             pending.extend(walk.children(node))
-    return list(found)
+    return list(zeros) or ([] if missing(evaluator, step, row) else parts)

@@ -9,7 +9,7 @@ import numpy as np
 
 from profrx.evaluate import collect, operators, trace, walk
 from profrx.evaluate.findings import closer_evaluator, lookup
-from profrx.evaluate.lacking import NOT_COLLECTED, zero_divisions
+from profrx.evaluate.lacking import NOT_COLLECTED, not_computable
 from profrx.evaluate.lacking import missing as names_missing
 from profrx.evaluate.outcomes import BLOCKED, UNKNOWN, guard_mask
 from profrx.evaluate.template import render
@@ -94,7 +94,7 @@ def lacking(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) 
     steps = [trace.trace(evaluator, when) for when in walk.conditions(declaration)]
     for at in range(len(sample)):
         for step in steps:
-            reasons.update(dict.fromkeys(zero_divisions(evaluator, step, at)))
+            reasons.update(dict.fromkeys(not_computable(evaluator, step, at)))
             for name, (kind, text) in names_missing(evaluator, step, at).items():
                 reasons[text] = None
                 missing[name] = None
