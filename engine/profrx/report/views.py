@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from profrx.report.model import Collect, Evidence, Finding, Link, ReportFindings
 
 LOCATIONS = 5
+METRIC = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+")
 GAPS = 3
 COMMANDS = {"nsys": "nsys profile", "rocprof-compute": "rocprof-compute profile"}
 """Tools whose collecting is a subcommand. Source: their public command-line documentation."""
@@ -265,7 +266,9 @@ def _decided_by(evidence: list[Evidence]) -> str:
     compared = [one for one in evidence if one.threshold is not None and one.value is not None]
     for one in compared or evidence[:1]:
         fact = _fact(one)
-        return f"{fact.label} {fact.value}" + (f" ({fact.threshold})" if fact.threshold else "")
+        # A rule's own short name says less than the metric it stands for.
+        name = one.source if one.provenance == "derived" and METRIC.fullmatch(one.source) else fact.label
+        return f"{name} {fact.value}" + (f" ({fact.threshold})" if fact.threshold else "")
     return ""
 
 
