@@ -34,6 +34,8 @@ def digits(value: float, significant: int = 3) -> str:
     if value == 0:
         return "0"
     magnitude = math.floor(math.log10(abs(value)))
+    if not -300 < magnitude < 15:
+        return f"{value:.{significant - 1}e}"
     if round(abs(value), significant - 1 - magnitude) >= 10 ** (magnitude + 1):
         magnitude += 1
     if magnitude >= significant - 1:
