@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.evaluate.support import frame_of, pack_of, report_frames
 
 from profrx.evaluate.outcomes import OUTCOMES, Outcomes, run
@@ -189,3 +191,31 @@ def test_one_pass_equals_row_by_row() -> None:
         single = outcomes(text, {name: [values[row]] for name, values in raw.items()})
         for name in ("a", "b"):
             assert single.codes[name][0] == whole.codes[name][row]
+
+
+VALUES = st.sampled_from([None, 5.0, 30.0, 55.0, 70.0, 71.0, 95.0])
+ROWS = st.lists(st.fixed_dictionaries({"sm": VALUES, "mem": VALUES, "hit": VALUES}), min_size=1, max_size=8)
+TREE = """
+verdict first-of { title "f" first {
+  high  "H" when sm > 70 % "h"
+  mixed "M" when mem > 50 % or hit > 50 % "m"
+  rest  "R" when sm <= 70 % "r" } }
+"""
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.sampled_from(["sm", "mem", "hit"]))
+def test_less_information_never_decides_more(rows: list[dict[str, float | None]], gone: str) -> None:
+    text = (
+        VERDICT + TREE + rule("a", "mem > 30 %", "under busy") + rule("b", "hit > 30 %", "under mixed, rest")
+    )
+    text += rule("c", "fired(a) or hit <= 55 %", "under a, b") + rule("d", "not fired(c) and mem > 50 %")
+    raw = {name: [row[name] for row in rows] for name in ("sm", "mem", "hit")}
+    rich = outcomes(text, raw)
+    poor = outcomes(text, {**raw, gone: [None] * len(rows)})
+    for name in "abcd":
+        for before, after in zip(words(rich, name), words(poor, name), strict=True):
+            assert after in (before, "unknown"), (name, before, after)
+    for name in ("where", "first-of"):
+        for before, after in zip(rich.held[name].tolist(), poor.held[name].tolist(), strict=True):
+            assert after in (before, -1)
