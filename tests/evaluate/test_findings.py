@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from tests.evaluate.support import frame_of, pack_of, report_frames
+from tests.evaluate.support import frame_of, pack_of, report_frames, subjects
 
 from profrx.evaluate.findings import findings
+from profrx.evaluate.frame import Frame, TableSupply
+from profrx.evaluate.frames import link
 from profrx.evaluate.group import candidates
 from profrx.evaluate.outcomes import run
 from profrx.evaluate.program import Program
@@ -102,6 +105,21 @@ def test_one_cause_counts_once_per_kernel() -> None:
         ("small", [1], "large"),
     ]
     assert [f.rank for f in ranked] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_cause_counts_once_over_launch_and_kernel_scope() -> None:
+    text = rule("each", "sm > 1 %", "estimate global 10 % .. 10 % cause occupancy")
+    text += rule(
+        "whole", "count(true over launches) >= 1", "scope kernel estimate global 30 % .. 30 % cause occupancy"
+    )
+    launch = frame_of({"sm": [50.0]}, kernel_id=["a"], kernel=["a"])
+    frames = report_frames(launch)
+    kernel = Frame("kernel", "ncu", subjects(1, kernel_id=["a"], kernel=["a"]), TableSupply())
+    link(kernel, launch, np.zeros(1, dtype=np.int64))
+    frames.scopes["kernel"] = kernel
+    outcomes = run(Program(pack_of(METRICS + text)), frames)
+    ranked = findings(outcomes, candidates(outcomes), a_report())
+    assert [(f.rule, f.same_cause_as) for f in ranked] == [("whole", None), ("each", "whole")]
 
 
 def test_a_suppressed_symptom_becomes_evidence_of_its_cause() -> None:

@@ -35,7 +35,8 @@ class Candidate:
     Attributes:
         rule: the rule.
         report: position of the report.
-        key: the group's identity (kernel or subject), equal over the rules of one scope.
+        key: scope and number of the group, equal over the rules of one scope.
+        about: what the group is, equal over scopes: a kernel's id, else its scope and number.
         rows: rows of the scope's frame, ascending; `lead` is the heaviest of them.
         share: the group's share of the base time; None = unknown.
         low, high: saving weighted by time over the group; None = no estimate known.
@@ -47,6 +48,7 @@ class Candidate:
     rule: ast.Rule
     report: int
     key: tuple[str, int]
+    about: tuple[str, str]
     rows: Any
     lead: int
     share: float | None
@@ -131,6 +133,7 @@ def _grouped(
     time = np.add.reduceat(weights, starts)
     lows, highs = _weighted(low, weights, starts), _weighted(high, weights, starts)
     reports = frame.column("report").to_numpy()
+    kernels = frame.column("kernel_id") if frame.scope in ("launch", "kernel") else None
     found = []
     parts = np.split(rows, starts[1:])
     for part, at, total, lower, upper in zip(parts, starts.tolist(), time.tolist(), lows, highs, strict=True):
@@ -143,6 +146,7 @@ def _grouped(
                 rule,
                 int(reports[lead]),
                 (rule.scope, int(groups[lead])),
+                about(frame.scope, int(groups[lead]), None if kernels is None else kernels[lead].as_py()),
                 np.sort(part),
                 lead,
                 share,
@@ -153,6 +157,11 @@ def _grouped(
             )
         )
     return found
+
+
+def about(scope: str, group: int, kernel: str | None) -> tuple[str, str]:
+    """Return what a group is: a kernel by its id whatever the scope, else the group itself."""
+    return ("kernel", kernel) if kernel else (scope, str(group))
 
 
 def _weighted(ends: Any, weights: Any, starts: Any) -> list[float | None]:

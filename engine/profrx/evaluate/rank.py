@@ -20,11 +20,11 @@ def order(candidates: Iterable[Candidate]) -> list[Candidate]:
     at the end, in the same order among themselves.
     """
     ranked = sorted(candidates, key=_key)
-    first: dict[tuple[int, tuple[str, int], str], str] = {}
+    first: dict[tuple[int, tuple[str, str], str], str] = {}
     for one in ranked:
         if not one.rule.cause:
             continue
-        best = first.setdefault((one.report, one.key, one.rule.cause), one.rule.name)
+        best = first.setdefault((one.report, one.about, one.rule.cause), one.rule.name)
         one.same_cause_as = "" if best == one.rule.name else best
     return [c for c in ranked if not c.same_cause_as] + [c for c in ranked if c.same_cause_as]
 
