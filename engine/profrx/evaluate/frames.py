@@ -101,7 +101,9 @@ def _timeline(report: Report) -> dict[str, pa.Table]:
         return {}
     from profrx.timeline import timeline_metrics
 
-    return dict(timeline_metrics(report))
+    if "timeline_tables" not in report.extras:
+        report.extras["timeline_tables"] = timeline_metrics(report)  # the page's summary reads them too
+    return dict(report.extras["timeline_tables"])
 
 
 def _launch_frame(report: Report, launches: pa.Table, position: int) -> Frame:

@@ -54,7 +54,7 @@ def busy_summary(report: Report) -> dict[str, Any] | None:
     timeline = read_timeline(report)
     if not len(timeline.work):
         return None
-    tables = Metrics(report, timeline).tables()
+    tables = report.extras.get("timeline_tables") or Metrics(report, timeline).tables()
     row = tables["report"].to_pylist()[0]
     idle = [
         {"reason": r, "share": row[f"idle_{r}_share"], "meaning": _MEANING[r]}
