@@ -50,7 +50,10 @@ class Source:
             if not self.packed:
                 with self.path.open("rb") as file:
                     return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            return memoryview(b"".join(self.chunks()))
+            unpacked = bytearray()  # grows in place: joining the pieces would hold everything twice
+            for piece in self.chunks():
+                unpacked += piece
+            return memoryview(unpacked).toreadonly()
         except (OSError, ValueError) as err:
             raise os_error(self.name, err) from err
 
