@@ -52,7 +52,8 @@ def complete(
     values = Values(report, metrics, rows)
     heavy = groups[:KERNELS]
     found.summary.busy = busy.busy(report)
-    found.summary.sol = sol.sol(heavy, values)
+    vendors = report.table("devices").column("vendor").to_pylist()
+    found.summary.sol = sol.sol(heavy, values, vendors[0] if vendors else None)
     found.summary.stalls = stalls.stalls(heavy, values)
     found.summary.roofline = roofline.roofline(heavy, values)
     found.summary.path = path.path(heavy, values, found, report)

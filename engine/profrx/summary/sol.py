@@ -24,11 +24,15 @@ LABELS = {
 }
 """Logical metric -> column heading, in reading order: the two bars, their parts, what keeps them busy."""
 
+UNITS = {"amd": {"sm.throughput": "CU", "pipe.tensor": "Matrix"}}
+"""Vendor -> headings under which its users know the same numbers."""
+
 METRICS = frozenset(LABELS)
 
 
-def sol(groups: Sequence[Group], values: Values) -> list[SolNumber]:
+def sol(groups: Sequence[Group], values: Values, vendor: str | None = None) -> list[SolNumber]:
     """Return the numbers of each kernel's chosen launch; a number that no kernel has is left out."""
+    labels = LABELS | UNITS.get(vendor or "", {})
     found = [
         SolNumber(
             kernel=g.kernel,
@@ -39,7 +43,7 @@ def sol(groups: Sequence[Group], values: Values) -> list[SolNumber]:
             value=values.number(metric, g.chosen),
         )
         for g in groups
-        for metric, label in LABELS.items()
+        for metric, label in labels.items()
     ]
     held = {one.metric for one in found if one.value is not None}
     return [one for one in found if one.metric in held]
