@@ -38,10 +38,8 @@ class Work:
     process: Ints
     rank: Ints
     stream: Ints
-    thread: Ints
     call_start: Ints
     call_end: Ints
-    row: Ints
     bytes: Ints
     blocks: Ints
     is_host_copy: Bools
@@ -52,7 +50,9 @@ class Work:
     path: Names
 
     def take(self, rows: Ints | Bools) -> Work:
-        """Return some of the operations."""
+        """Return some of the operations (itself when that is all of them)."""
+        if rows.dtype == bool and rows.all():
+            return self
         return Work(**{f.name: _pick(getattr(self, f.name), rows) for f in fields(self)})
 
     def __len__(self) -> int:
@@ -90,7 +90,19 @@ class Timeline:
 
 
 def _pick(value: Any, rows: Ints | Bools) -> Any:
-    return value.take(rows) if isinstance(value, Names) else value[rows]
+    if isinstance(value, Names):
+        return value.take(rows)
+    if len(value) and value.strides == (0,):
+        count = int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
+        return np.broadcast_to(value[0], count)
+    return value[rows]
+
+
+def _slim(value: Any) -> Any:
+    """Hold a column that is constant once; most columns of most captures are."""
+    if isinstance(value, Names) or len(value) < 2 or (value != value[0]).any():
+        return value
+    return np.broadcast_to(value[0], len(value))
 
 
 def read_timeline(report: Report) -> Timeline:
@@ -129,8 +141,8 @@ def _launches(table: pa.Table) -> Work:
     return Work(
         start=ints(table, "start_ns"), end=ints(table, "end_ns"), kind=kind, device=ints(table, "device_id"),
         process=ints(table, "process_id"), rank=ints(table, "rank"), stream=ints(table, "stream_id"),
-        thread=ints(table, "thread_id"), call_start=ints(table, "launch_api_start_ns"),
-        call_end=ints(table, "launch_api_end_ns"), row=np.arange(rows), bytes=np.zeros(rows, np.int64),
+        call_start=ints(table, "launch_api_start_ns"),
+        call_end=ints(table, "launch_api_end_ns"), bytes=np.zeros(rows, np.int64),
         blocks=blocks, is_host_copy=no, is_pageable=no, is_pinned=no, is_migration=no, name=identity,
         path=names(table, "range_path"),
     )  # fmt: skip
@@ -148,9 +160,8 @@ def _copies(table: pa.Table, calls: pa.Table) -> Work:
     return Work(
         start=ints(table, "start_ns"), end=ints(table, "end_ns"),
         kind=np.where(names(table, "operation").hits("^set$"), SET, COPY), device=ints(table, "device_id"),
-        process=process, rank=ints(table, "rank"), stream=ints(table, "stream_id"),
-        thread=_at(calls, "thread_id", called), call_start=_at(calls, "start_ns", called),
-        call_end=_at(calls, "end_ns", called), row=np.arange(rows), bytes=np.maximum(ints(table, "bytes"), 0),
+        process=process, rank=ints(table, "rank"), stream=ints(table, "stream_id"), call_start=_at(calls, "start_ns", called),
+        call_end=_at(calls, "end_ns", called), bytes=np.maximum(ints(table, "bytes"), 0),
         blocks=np.zeros(rows, np.int64), is_host_copy=host, is_pageable=host & pageable, is_pinned=host & pinned & ~pageable,
         is_migration=migration, name=Names(np.full(rows, -1, np.int64), []), path=names(table, "range_path"),
     )  # fmt: skip
@@ -177,17 +188,23 @@ def _at(table: pa.Table, column: str, rows: Ints) -> Ints:
 
 
 def _join(parts: list[Work]) -> Work:
+    parts = [part for part in parts if len(part)] or parts[:1]
     joined: dict[str, Any] = {}
     for field in fields(Work):
         values = [getattr(part, field.name) for part in parts]
-        if isinstance(values[0], Names):
+        if len(parts) == 1:
+            joined[field.name] = _slim(values[0])
+        elif isinstance(values[0], Names):
             joined[field.name] = _join_names(values)
         else:
-            joined[field.name] = np.concatenate(values)
+            joined[field.name] = _slim(np.concatenate(values))
     work = Work(**joined)
+    del parts, joined
     timed = (work.start != NONE) & (work.end != NONE) & (work.end >= work.start)
-    order = np.flatnonzero(timed)
-    return work.take(order[np.argsort(work.start[order], kind="stable")])
+    work = work.take(timed)
+    if len(work) > 1 and (np.diff(work.start) < 0).any():
+        work = work.take(np.argsort(work.start, kind="stable"))
+    return work
 
 
 def _join_names(parts: list[Names]) -> Names:

@@ -83,9 +83,8 @@ def _busy(work: Work, kernels: Work, busy: Union, kernel_time: Union, gaps: Gaps
         "operation_count": len(work),
         "concurrency_mean": ratio(float((work.end - work.start).sum()), busy.total),
         "overlap_share": ratio(overlapping(work.start, work.end).total, busy.total),
-        "stream_count": len({*zip(work.process.tolist(), work.stream.tolist(), strict=True)}) if len(work) < 1 << 20
-        else len(np.unique(work.process << 32 | work.stream & 0xFFFF_FFFF)),
-    }  # fmt: skip
+        "stream_count": len(np.unique(work.process << 32 | work.stream & 0xFFFF_FFFF)),
+    }
     for reason in REASONS:
         name = f"idle_{reason}_share"
         out[name] = ratio(gaps.total(reason), window) if context.has_calls or reason == "unknown" else None

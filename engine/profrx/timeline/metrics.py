@@ -18,7 +18,7 @@ from profrx.timeline.capture import KERNEL, Calls, Timeline, Work, read_timeline
 from profrx.timeline.catalogue import BY_NAME, KERNEL_METRICS, METRICS, RANGE_METRICS, Metric
 from profrx.timeline.classes import DEFAULT, classify
 from profrx.timeline.gaps import find_gaps
-from profrx.timeline.intervals import Ints, union
+from profrx.timeline.intervals import Bools, Ints, union
 from profrx.timeline.measure import Context, Values, measure
 from profrx.timeline.memory import memory_metrics
 from profrx.timeline.texts import NONE
@@ -53,6 +53,7 @@ class Metrics:
         kinds = classify(timeline.work.name.texts, classes)
         self.kernel_class = [kind for kind, _ in kinds]
         self.kernel_library = [library for _, library in kinds]
+        self._whole: Values | None = None
         devices = report.table("devices")
         self.device_names = dict(
             zip(devices.column("device_id").to_pylist(), devices.column("name").to_pylist(), strict=True)
@@ -107,6 +108,14 @@ class Metrics:
             kernel_library=self.kernel_library,
         )
 
+    def _measure(self, work: Work, device: int | None) -> Values:
+        """Measure a stretch; the whole timeline once only, however many subjects are all of it."""
+        if work is not self.timeline.work:
+            return measure(work, self._context(device))
+        if self._whole is None:
+            self._whole = measure(work, self._context(device))
+        return dict(self._whole)
+
     def _session(self, values: Values) -> Values:
         session = self.timeline.session_ns
         busy = values["busy_ns"]
@@ -119,7 +128,7 @@ class Metrics:
         rows = []
         for number in np.unique(work.device).tolist():
             mine = work.take(work.device == number)
-            values = self._session(measure(mine, self._context(number))) | memory.get(number, {})
+            values = self._session(self._measure(mine, number)) | memory.get(number, {})
             name = self.device_names.get(number) or "device"
             label = name if number == NONE else f"{name} ({number})"
             rows.append(_row(None if number == NONE else str(number), label, values["window_ns"], values))
@@ -139,12 +148,18 @@ class Metrics:
         return {"rank_count": len(ranks), "rank_spread_share": spread}
 
     def _streams(self, work: Work) -> list[dict[str, Any]]:
-        keys = np.stack([work.device, work.process, work.stream])
-        distinct, place = np.unique(keys, axis=1, return_inverse=True)
+        identity = (work.device, work.process, work.stream)
+        key: Ints = np.zeros(len(work), np.int64)
+        for column in identity:
+            found, codes = np.unique(column, return_inverse=True)
+            key = key * len(found) + codes.reshape(-1)
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+        place = place.reshape(-1)
+        distinct = np.stack([column[first] for column in identity])
         rows = []
         for number in range(min(distinct.shape[1], MAX_SUBJECTS)):
             device, process, stream = (int(v) for v in distinct[:, number])
-            values = measure(work.take(place.reshape(-1) == number), self._context(device))
+            values = self._measure(work.take(place == number), device)
             parts = [
                 f"{what} {v}"
                 for what, v in (("device", device), ("process", process), ("stream", stream))
@@ -158,7 +173,7 @@ class Metrics:
         for label, chosen in _rank_rows(work)[:MAX_SUBJECTS]:
             mine = work.take(chosen)
             device = int(mine.device[0])
-            values = self._session(measure(mine, self._context(device)))
+            values = self._session(self._measure(mine, device))
             rows.append(_row(label, label, values["window_ns"], values))
         return rows
 
@@ -184,9 +199,9 @@ class Metrics:
         window = union(work.start, work.end).span
         idle = np.zeros(len(work), np.int64)
         for number in np.unique(work.device).tolist():
-            rows = np.flatnonzero(work.device == number)
-            gaps = find_gaps(work.take(rows), groups)
-            idle[rows[gaps.next]] = gaps.lengths
+            mine = work.device == number
+            gaps = find_gaps(work.take(mine), groups)
+            idle[np.flatnonzero(mine)[gaps.next]] = gaps.lengths
         members: dict[str, list[int]] = {}
         for code, path in enumerate(work.path.texts):
             parts = path.split(" / ")
@@ -241,13 +256,13 @@ def _fold(metric: Metric, devices: Sequence[Mapping[str, Any]]) -> float | None:
     return sum(v * w for v, w in known) / weight if weight else None
 
 
-def _rank_rows(work: Work) -> list[tuple[str, Ints]]:
+def _rank_rows(work: Work) -> list[tuple[str, Bools]]:
     by_rank = (work.rank != NONE).all()
     keys = work.rank if by_rank else work.process
     return [
         (
             f"{'rank' if by_rank else 'process'} {key}" if key != NONE else "process",
-            np.flatnonzero(keys == key),
+            keys == key,
         )
         for key in np.unique(keys).tolist()
     ]

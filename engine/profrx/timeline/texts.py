@@ -54,4 +54,4 @@ def names(table: pa.Table, name: str) -> Names:
     held = held.unify_dictionaries().combine_chunks() if isinstance(held, pa.ChunkedArray) else held
     if isinstance(held, pa.ChunkedArray):
         held = held.chunk(0)
-    return Names(np.asarray(held.indices.fill_null(-1)).astype(np.int64), held.dictionary.to_pylist())
+    return Names(held.indices.fill_null(-1).to_numpy(), held.dictionary.to_pylist())
