@@ -245,3 +245,27 @@ def test_not_utf8() -> None:
     pack = assemble([Source("p", "bad.rule", b'cause a "\xff"'), Source("p", "good.rule", b'cause b-c "x"')])
     assert [d.code for d in pack.diagnostics] == ["not-utf8"]
     assert list(pack.causes) == ["b-c"]
+
+
+@pytest.mark.parametrize(
+    ("when", "estimate"),
+    [
+        ("sm.throughput > limit", "sm.throughput - limit"),
+        ("limit < sm.throughput and true", "gap"),
+        ("sm.throughput < limit", "limit - sm.throughput"),
+        ("sm.throughput >= 40 %", "sm.throughput - 40 % .. sm.throughput"),
+        ("sm.throughput < limit", "clamp(sm.throughput * 9 - 3, 0 %, 100 %)"),
+        ("sm.throughput < limit", "sm.throughput - 15 pp .. sm.throughput + 15 pp"),
+        ("sm.throughput < limit", "1 - sm.throughput"),
+        ("sm.throughput < limit", "amdahl(sm.throughput, 3)"),
+    ],
+)
+def test_estimates_that_the_condition_keeps_in_range(judge: Judge, when: str, estimate: str) -> None:
+    more = f'param limit = 30 % in 0 % .. 100 % "m" see guide let gap = sm.throughput - limit estimate global {estimate}'
+    assert not of(judge(whole(when, more)), "estimate-out-of-range")
+
+
+@pytest.mark.parametrize("estimate", ["sm.throughput - limit", "sm.throughput * 2", "1 - 2 * sm.throughput"])
+def test_estimates_that_it_does_not(judge: Judge, estimate: str) -> None:
+    more = f'param limit = 30 % in 0 % .. 100 % "m" see guide estimate global {estimate}'
+    assert of(judge(whole("dram.throughput > limit", more)), "estimate-out-of-range")

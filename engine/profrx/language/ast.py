@@ -25,7 +25,7 @@ NOWHERE = Span("", 0, 0, 0, 0)
 
 
 class Word(str):
-    """An id, name or level as the parser read it: a plain string that knows its place."""
+    """An id, name, level or text as the parser read it: a plain string that knows its place."""
 
     span: Span = NOWHERE
 

@@ -43,7 +43,7 @@ Callback = Callable[[Any, list[Any]], Item]
 
 
 def _string(kind: str) -> Callback:
-    return lambda self, c: Item(kind, decode(c[1]), self.span(c))
+    return lambda self, c: Item(kind, self.phrase(c[1]), self.span(c))
 
 
 def _word(kind: str) -> Callback:
@@ -83,6 +83,12 @@ class Builder:
     def word(self, token: Token) -> ast.Word:
         """An id or name with its place."""
         word = ast.Word(token)
+        word.span = Place(self.map, token.start, token.end)
+        return word
+
+    def phrase(self, token: Token) -> ast.Word:
+        """The text of a string literal with its place."""
+        word = ast.Word(decode(token))
         word.span = Place(self.map, token.start, token.end)
         return word
 
@@ -304,7 +310,7 @@ class Builder:
         strings = [x for x in c if isinstance(x, Token) and x.type == "STRING"]
         at = next(i for i, x in enumerate(c) if isinstance(x, Token) and str(x) == "when" and i > 0)
         title = decode(c[1]) if at == 2 else ""
-        because = decode(strings[-1]) if strings and strings[-1] is not c[1] else ""
+        because = self.phrase(strings[-1]) if strings and strings[-1] is not c[1] else ""
         last = len(c) - (1 if str(c[-1]) == "," else 0)
         return ast.Row(self.word(c[0]), c[at + 1], because, title, span=self.span(c[:last]))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from profrx.language import ast
 from profrx.language.check.context import Scope
+from profrx.language.printer import expr_text
 from profrx.language.units import UnitError, unit
 
 Bound = Fraction | float
@@ -71,7 +72,10 @@ def interval(
 
 
 def implied(when: ast.Expr, scope: Scope) -> dict[str, Interval]:
-    """What a condition says about single names when it holds: its conjuncts of the form ``name < threshold``."""
+    """What a condition says when it holds: about names (``name < threshold``), and about differences (``a > b``).
+
+    A difference is keyed by its text: ``a - b`` is positive where the condition holds.
+    """
     found: dict[str, Interval] = {}
     pending = [when]
     while pending:
@@ -80,6 +84,9 @@ def implied(when: ast.Expr, scope: Scope) -> dict[str, Interval]:
             pending += [node.left, node.right]
         elif isinstance(node, ast.Compare):
             for a, op, b in zip(node.operands, node.ops, node.operands[1:], strict=False):
+                if op in ("<", "<=", ">", ">="):
+                    larger, smaller = (b, a) if op in ("<", "<=") else (a, b)
+                    found[expr_text(ast.Binary("-", larger, smaller))] = POSITIVE
                 for name, other, below in ((a, b, op in ("<", "<=")), (b, a, op in (">", ">="))):
                     if isinstance(name, ast.Name) and op in ("<", "<=", ">", ">="):
                         end = interval(other, scope, over_range)
@@ -136,7 +143,9 @@ class _Ranger:
                 return Interval(-inner.high, -inner.low)
             case ast.Binary():
                 left, right = self.of(node.left, scope), self.of(node.right, scope)
-                return _BINARY[node.op](left, right) if node.op in _BINARY else ANYTHING
+                found = _BINARY[node.op](left, right) if node.op in _BINARY else ANYTHING
+                known = self.given.get(expr_text(node)) if self.given and node.op == "-" else None
+                return found.intersect(known) if known is not None else found
             case ast.If():
                 return self.of(node.then, scope).union(self.of(node.otherwise, scope))
             case ast.Call():

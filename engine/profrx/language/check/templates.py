@@ -23,7 +23,7 @@ def templates(context: Context) -> None:
 
 def _texts(node: Judge) -> list[tuple[str, str, ast.Span]]:
     if isinstance(node, ast.Verdict):
-        return [(f"row {row.name}", row.because, row.span) for row in node.rows]
+        return [(f"row {row.name}", row.because, getattr(row.because, "span", row.span)) for row in node.rows]
     texts = [("because", node.because), *(("fix", text) for text in node.fix)]
     if isinstance(node, ast.Rule):
         texts += [("except", text) for text in node.exceptions]
