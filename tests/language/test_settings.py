@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from profrx.evaluate.program import Program
+from profrx.language.pack import load_pack
 from profrx.language.select import compare_lock, lock, select, unmet
 from profrx.language.settings import Suppressions, load_settings
 from profrx_parsers.errors import UsageError
@@ -139,6 +140,16 @@ def test_require_is_judged_for_other_values() -> None:
     }"""
     pack = assembled(text)
     verdict = pack.verdicts["v"]
-    assert unmet(pack, verdict, {}) == []
-    assert unmet(pack, verdict, {"low": Fraction(1, 2)}) == []
-    assert unmet(pack, verdict, {"low": Fraction(4, 5)}) == ["low <= high"]
+    assert unmet(pack.params, verdict, {}) == []
+    assert unmet(pack.params, verdict, {"low": 0.5}) == []
+    assert unmet(pack.params, verdict, {"low": 0.7}) == []
+    assert unmet(pack.params, verdict, {"low": 0.8}) == ["low <= high"]
+
+
+@pytest.mark.parametrize("value", ["80 %", [{"value": "80 %", "kernel": "*gemm*"}]])
+def test_whoever_sets_parameters_is_told(value: object) -> None:
+    pack = load_pack(plugins=False)
+    with pytest.raises(UsageError, match="requires") as caught:
+        assert Program(pack, {"speed-of-light.low": value}).params
+    assert caught.value.code == "parameter-requirement"
+    assert Program(pack, {"speed-of-light.low": "25 %"}).params

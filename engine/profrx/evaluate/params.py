@@ -26,6 +26,7 @@ from profrx.evaluate.operators import Value
 from profrx.evaluate.patterns import glob_to_regex
 from profrx.evaluate.quantity import to_base
 from profrx.language import ast
+from profrx.language.select import unmet
 from profrx_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +64,32 @@ class Parameters:
         self._overrides: dict[tuple[str, str], tuple[Override, ...]] = {}
         for key, value in (given or {}).items():
             self._add(key, value)
+        for name, owner in owners.items() if self._overrides else ():
+            self._require(name, owner)
+
+    def _require(self, name: str, owner: Owner) -> None:
+        """Refuse a setting that the `require` statements of a declaration exclude: its table would have gaps.
+
+        Conditional overrides are tried one at a time beside the unconditional ones.
+        """
+        entries = (
+            {param.name: self.overrides(name, param) for param in owner.params} if owner.requires else {}
+        )
+        fixed = {
+            param: made[-1]
+            for param, made in entries.items()
+            if made and not (made[-1].arch or made[-1].kernel)
+        }
+        settings = [fixed, *({**fixed, param: one} for param, made in entries.items() for one in made)]
+        for setting in settings if any(entries.values()) else ():
+            failed = unmet(self.shared, owner, {param: one.value for param, one in setting.items()})
+            if failed:
+                written = ", ".join(f"{param} = {one.written}" for param, one in setting.items())
+                raise UsageError(
+                    "parameter-requirement",
+                    f"{name} requires {failed[0]}, which does not hold with {written}",
+                    next_step=f"`profrx rules show {name}` lists the parameters and what they must satisfy",
+                )
 
     def _add(self, key: str, value: Any) -> None:
         targets = self._targets(key)

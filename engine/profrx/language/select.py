@@ -114,13 +114,17 @@ def _judges(pack: Pack) -> dict[str, Judge]:
     return {**pack.verdicts, **pack.guards, **pack.rules}
 
 
-def unmet(pack: Pack, node: Judge, values: Mapping[str, Fraction]) -> list[str]:
-    """Which `require` of a declaration do not hold when some of its parameters have other values (base units)."""
+def unmet(shared: Mapping[str, ast.Param], node: Judge, values: Mapping[str, float]) -> list[str]:
+    """Which `require` of a declaration do not hold when some of its parameters have other values.
+
+    `shared` are the file-level parameters; `values` are in base units, by name.
+    """
     from profrx.language.check.context import Scope
     from profrx.language.check.formula import Compiler
     from profrx.language.check.regions import Space
 
-    compiler, scope = Compiler(at=values), Scope(pack, node, node.lets, node.params)
+    exact = {name: Fraction(repr(float(value))) for name, value in values.items()}
+    compiler, scope = Compiler(at=exact), Scope(Pack(params=shared), node, node.lets, node.params)
     failed = []
     for demand in node.requires:
         formula = compiler.condition(demand, scope)
