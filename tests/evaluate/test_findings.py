@@ -180,6 +180,17 @@ def test_own_evidence_labels_what_is_there_and_adds_what_is_not() -> None:
     ]
 
 
+def test_evidence_of_patterns_and_sets() -> None:
+    text = 'metric name { kind text meaning "n" source ncu "name" }' + rule(
+        "r", 'name matches "ge+m" and not sm in {1 %, 2 %}'
+    )
+    (one,) = found(text, {"sm": [50.0], "name": ["sgemm"]})  # type: ignore[list-item]
+    assert [(e.metric, e.value, e.threshold, e.label) for e in one.evidence] == [
+        ("name", "sgemm", "ge+m", "matches ge+m"),
+        ("sm", 50.0, "{1 %, 2 %}", "not in {1 %, 2 %}"),
+    ]
+
+
 def test_evidence_of_an_or_is_the_part_that_held() -> None:
     (one,) = found(rule("r", "sm > 90 % or mem > 10 %"), {"sm": [30.0], "mem": [30.0]})
     assert [e.metric for e in one.evidence] == ["mem"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.evaluate.strategies import RAWS, conditions, tables
 from tests.evaluate.support import frame_of
@@ -28,7 +29,7 @@ def evaluator(rows: list[dict[str, Any]]) -> Evaluator:
 def settled(step: Step, row: int, leaves: list[Step]) -> Any:
     """The value of a condition when only the deciding leaves are known (Kleene, by the documentation)."""
     if step.kind == "leaf":
-        return step.values[row] if any(leaf is step for leaf in leaves) else None
+        return step.values[row] if any(leaf.expr is step.expr for leaf in leaves) else None
     parts = [settled(part, row, leaves) for part in step.parts]
     match step.kind:
         case "and":
@@ -90,3 +91,15 @@ def test_a_threshold_on_the_left_is_turned_round() -> None:
     (leaf,) = deciding(trace(view, parse_expr('20 % < raw "a"')), 0)
     one = fact(view, leaf, 0)
     assert (one.op, one.value, one.threshold, one.unit) == (">", 30.0, 20.0, "%")
+
+
+def test_below_a_not_the_opposite_is_asked_for() -> None:
+    view = evaluator([{"raw": {"a": 0.4, "b": 0.1, "c": None}, "m": []}])
+    step = trace(view, parse_expr('not (raw "a" < 30 % and raw "b" < 20 %) and not raw "b" in {1, 2}'))
+    facts = [fact(view, leaf, 0) for leaf in deciding(step, 0)]
+    assert [(one.op, one.value, one.threshold) for one in facts] == [
+        (">=", 40.0, 30.0),
+        ("not in", 0.1, "{1, 2}"),
+    ]
+    assert facts[0].margin == pytest.approx(1 / 3)
+    assert facts[0].text == 'raw "a" = 40 %, needs >= 30 %'

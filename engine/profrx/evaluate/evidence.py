@@ -70,8 +70,16 @@ def compared(evaluator: Evaluator, fact: Fact, row: int) -> Evidence:
         margin=fact.margin,
         provenance=provenance,
         source=source,
-        label=f"{fact.op} {text_of(fact.limit)}" if fact.limit is not None else "",
+        label=_asked(fact),
     )
+
+
+def _asked(fact: Fact) -> str:
+    """What was asked of a value: ``>= min_share``, ``matches gemm``, ``in {1, 2}``."""
+    if fact.limit is None:
+        return ""
+    wanted = fact.threshold if isinstance(fact.limit, ast.Matches | ast.In) else text_of(fact.limit)
+    return f"{fact.op} {wanted}"
 
 
 def of_metric(evaluator: Evaluator, name: str, row: int) -> Evidence | None:

@@ -151,8 +151,9 @@ class Frame:
         return self.supply.instances(name)
 
     def column(self, name: str) -> pa.Array:
-        """Return a column of `subjects` as one array."""
-        return self.subjects.column(name).combine_chunks()
+        """Return a column of `subjects` as one array, texts decoded."""
+        found = self.subjects.column(name).combine_chunks()
+        return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
 
     @property
     def weights(self) -> Any:

@@ -129,14 +129,21 @@ def _positive(durations: Any) -> Any:
 
 
 def _subjects(report: Report, position: int, rows: int, **given: Any) -> pa.Table:
-    """Subjects of one report; columns that are not given are null, architecture follows the device."""
+    """Subjects of one report; columns that are not given are null, architecture follows the device.
+
+    Texts are dictionary-encoded: names reach thousands of characters and repeat over all launches.
+    """
     given.setdefault("subject_id", pa.array(np.arange(rows, dtype=np.int64)))
     given["report"] = pa.repeat(pa.scalar(position, pa.int32()), rows)
     given["tool_version"] = pa.repeat(pa.scalar(report.info.tool_version, pa.string()), rows)
     device = given.setdefault("device_id", pa.nulls(rows, pa.int32()))
     given["arch"] = _arch(report, device)
     columns = {f.name: given.get(f.name, pa.nulls(rows, f.type)) for f in SUBJECTS}
-    return pa.table(columns).cast(SUBJECTS)
+    table = pa.table(columns).cast(SUBJECTS)
+    for at, field in enumerate(SUBJECTS):
+        if pa.types.is_string(field.type):
+            table = table.set_column(at, field.name, table.column(at).dictionary_encode())
+    return table.combine_chunks()
 
 
 def _arch(report: Report, device_id: Any) -> pa.Array:
@@ -170,7 +177,7 @@ def _grouped(
         owner = _whole(pc.index_in(names, timeline.column("subject_id").combine_chunks()))
         frames.scopes[scope] = _timeline_frame(scope, frames.tool, timeline, report, position)
         return owner.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    keyed = launches.append_column("kernel_key", launch.subjects.column("kernel_id"))
+    keyed = launches.append_column("kernel_key", launch.column("kernel_id"))
     if keyed.column(keys[-1]).null_count == keyed.num_rows:
         return None
     owner, first = group_rows([keyed.column(key) for key in keys])

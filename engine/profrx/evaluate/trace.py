@@ -7,7 +7,7 @@ a row, `facts` states a comparison as value, threshold and margin.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from profrx.evaluate import operators, walk
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 60
 """Boolean nesting shown; deeper parts are leaves."""
 
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
@@ -35,6 +36,7 @@ class Step:
         text: the expression as written.
         values: per traced row: True, False or None (unknown).
         parts: sub-steps; of ``if``: condition, then, else.
+        negated: whether what is asked for is the opposite (see `deciding`).
     """
 
     kind: str
@@ -42,6 +44,7 @@ class Step:
     text: str
     values: list[Any]
     parts: tuple[Step, ...] = ()
+    negated: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,17 +133,24 @@ def pairs(expr: ast.Compare) -> tuple[ast.Expr, ...]:
 
 
 def deciding(step: Step, row: int) -> list[Step]:
-    """Return the leaves that settle a row: of a false `and` the first false part, of a true one all parts…"""
+    """Return the leaves that settle a row: of a false `and` the first false part, of a true one all parts…
+
+    Leaves below a `not`, and below the condition of an ``if`` whose other arm was taken, come back `negated`.
+    """
     if step.kind == "leaf":
         return [step]
     value = step.values[row]
-    if step.kind in ("not", "let"):
+    if step.kind == "let":
         return deciding(step.parts[0], row)
+    if step.kind == "not":
+        return _negated(deciding(step.parts[0], row))
     if step.kind == "if":
         condition, then, otherwise = step.parts
         taken = condition.values[row]
-        arms = [] if taken is None else deciding(then if taken else otherwise, row)
-        return [*deciding(condition, row), *arms]
+        first = deciding(condition, row)
+        if taken is None:
+            return first
+        return [*(first if taken else _negated(first)), *deciding(then if taken else otherwise, row)]
     chosen = [part for part in step.parts if part.values[row] is value]
     settles = value is not None and value == (step.kind == "or")
     if settles:
@@ -148,20 +158,30 @@ def deciding(step: Step, row: int) -> list[Step]:
     return [leaf for part in chosen for leaf in deciding(part, row)]
 
 
+def _negated(leaves: list[Step]) -> list[Step]:
+    return [replace(leaf, negated=not leaf.negated) for leaf in leaves]
+
+
 def fact(evaluator: Evaluator, leaf: Step, row: int) -> Fact:
-    """State a leaf on one row: a comparison with both sides, anything else as its value."""
+    """State a leaf on one row: a comparison with both sides, anything else as its value.
+
+    Of a negated leaf, the comparison is the one that the condition around it asks for.
+    """
     expr = leaf.expr
+    if isinstance(expr, ast.Matches):
+        words = "does not match" if leaf.negated else "matches"
+        pattern = f"{'glob ' if expr.glob else ''}{expr.pattern}"
+        return Fact(expr.operand, words, _value(evaluator, expr.operand, "", row), pattern, "", None, expr)
+    if isinstance(expr, ast.In):
+        words = "not in" if leaf.negated else "in"
+        unit = shown_unit(evaluator, expr.operand, *expr.items)
+        items = "{" + ", ".join(text_of(item) for item in expr.items) + "}"
+        return Fact(expr.operand, words, _value(evaluator, expr.operand, unit, row), items, unit, None, expr)
     if not isinstance(expr, ast.Compare) or len(expr.ops) != 1:
-        inner = expr.operand if isinstance(expr, ast.Matches | ast.In) else expr
-        if isinstance(expr, ast.Matches):
-            glob = "glob " if expr.glob else ""
-            return Fact(
-                inner, "matches", _value(evaluator, inner, "", row), glob + expr.pattern, "", None, expr
-            )
-        unit = shown_unit(evaluator, inner)
-        return Fact(inner, "", _value(evaluator, inner, unit, row), None, unit, None)
+        unit = shown_unit(evaluator, expr)
+        return Fact(expr, "", _value(evaluator, expr, unit, row), None, unit, None)
     left, right = expr.operands
-    op: str = expr.ops[0]
+    op: str = _OPPOSITE[expr.ops[0]] if leaf.negated else expr.ops[0]
     if not is_measured(evaluator, left) and is_measured(evaluator, right):
         left, right, op = right, left, _FLIPPED[op]
     unit = shown_unit(evaluator, left, right)
