@@ -223,6 +223,16 @@ def test_fmt_is_idempotent_and_checks(profrx: Run, pack: Path) -> None:
     assert file.read_text(encoding="utf-8") == once
 
 
+def test_fmt_goes_on_after_a_file_that_is_no_text(profrx: Run, tmp_path: Path) -> None:
+    binary, file = tmp_path / "a.rule", tmp_path / "b.rule"
+    binary.write_bytes(b"rule a\xff { }")
+    file.write_text("# \n" + RULE.replace("  severity", "      severity"), encoding="utf-8")
+    ran = profrx("rules", "fmt", "--check", binary, file)
+    assert ran.code == 2
+    assert "byte 6: this is not UTF-8 text [not-utf8]" in ran.err
+    assert f"would change {file}" in ran.out
+
+
 def test_private_facts_stay_in_the_report_unless_asked_for(profrx: Run, corpus: Path) -> None:
     path = next((corpus / "ncu").glob("2025.1.0.0_GH200*"))
     for verb in (

@@ -25,7 +25,12 @@ def fmt(paths: tuple[str, ...], check: bool) -> Exit:
 
     changed = broken = 0
     for file in rule_files(paths):
-        before = file.read_text(encoding="utf-8")
+        try:
+            before = file.read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError as err:
+            broken += 1
+            say(f"{file}: byte {err.start}: this is not UTF-8 text [not-utf8] (save the file as UTF-8)")
+            continue
         try:
             after = format_text(before, str(file))
         except RuleSyntaxError as err:
