@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profrx.language import check as checks
 from profrx.language import scan
-from profrx.language.check import check
+from profrx.language.check import check, without_broken
 from profrx.language.format import format_text
 from profrx.language.pack import Source, assemble
 from profrx.language.parse import RuleSyntaxError, parse_expr, read
@@ -119,3 +120,31 @@ def test_limits_are_documented(fixtures: object) -> None:
         scan.MAX_PATTERN,
     ):
         assert f"{value:,}" in docs, value
+
+
+def test_a_byte_order_mark_is_no_mistake() -> None:
+    text = 'rule r { title "R" because "b" when sm.throughput > 3 % }'
+    base = Source("base", "catalogue.rule", CATALOGUE.encode())
+    pack = assemble([base, Source("user", "h.rule", text.encode("utf-8-sig"))])
+    assert not [d for d in check(pack) if d.severity == "error"]
+    assert "r" in pack.rules
+
+
+def test_a_chain_of_broken_declarations_ends_after_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each metric reads the one before it and the first reads nothing that is: one round a link would take hours."""
+    links = 40
+    chain = "".join(
+        f'metric a.m{i} {{ unit % meaning "m" source ncu = a.m{i - 1} * 2 }}\n' for i in range(1, links)
+    )
+    rounds = []
+    passes = (rounds.append, *checks.ESSENTIAL)
+    monkeypatch.setattr(checks, "ESSENTIAL", passes)
+    base = Source("base", "catalogue.rule", CATALOGUE.encode())
+    sound = 'metric b.sound { unit % meaning "m" source ncu "x" }'
+    pack = without_broken(
+        assemble([base, Source("user", "h.rule", chain.encode()), Source("user", "s.rule", sound.encode())])
+    )
+    assert len(rounds) <= checks.ROUNDS + 2
+    assert not [name for name in pack.metrics if name.startswith("a.")]
+    assert "b.sound" in pack.metrics
+    assert "sm.throughput" in pack.metrics

@@ -69,6 +69,10 @@ class Source:
     name: str
     data: bytes
 
+    def text(self) -> str:
+        """Return the text without the byte order mark that some editors write; other bytes are replaced."""
+        return self.data.decode("utf-8-sig", "replace")
+
 
 class PackError(ValueError):
     """Raised when a pack cannot be read at all: no such path, too many files."""
@@ -110,7 +114,7 @@ def _loaded(sources: list[Source]) -> Pack:
     collecting = gc.isenabled()
     gc.disable()  # a hundred thousand nodes, none of them garbage
     try:
-        kept = cache.load(digest, {source.name: source.data.decode("utf-8", "replace") for source in sources})
+        kept = cache.load(digest, {source.name: source.text() for source in sources})
         if kept is not None:
             return assemble(sources, kept)
         from profrx.language.check import without_broken
@@ -196,7 +200,7 @@ def assemble(
     extensions: list[ast.Metric] = []
     sources = list(sources)
     for source in sources:
-        text = source.data.decode("utf-8", errors="replace")
+        text = source.text()
         if "�" in text and "�".encode() not in source.data:
             line = text[: text.index("�")].count("\n") + 1
             message = "this is not UTF-8 text; save the file as UTF-8"
