@@ -23,7 +23,7 @@ def sniff_request(head: Head) -> Match | None:
     text = [line.strip() for line in head.data.splitlines()]
     known = (b"pmc", b"range", b"gpu", b"kernel", b"#")
     if all(not line or line.lower().startswith(known) for line in text[:-1]):
-        return Match("lines of counter names to collect (pmc: …)", certain=False)
+        return Match("lists counters to collect (pmc: …)", certain=False)
     return None
 
 

@@ -53,7 +53,7 @@ def csv_file(head: Head) -> Match | None:
         kind = "dispatches"
     if kind is None or "metric_name" in {plain(c) for c in cells}:
         return None
-    return Match(f"the CSV header is that of a ROCm {kind} table")
+    return Match(f"has the CSV header of a ROCm {kind} table")
 
 
 def workload(head: Head) -> Match | None:
@@ -64,7 +64,7 @@ def workload(head: Head) -> Match | None:
     places |= {place for place in packed if f"{place}/sysinfo.csv".lstrip("/") in names}
     if len(places) != 1:
         return None
-    return Match("the folder holds rocprof-compute counter files (pmc_perf.csv or its passes)")
+    return Match("holds the counter files of rocprof-compute (pmc_perf.csv or its passes)")
 
 
 def outputs(head: Head) -> Match | None:
@@ -77,7 +77,7 @@ def outputs(head: Head) -> Match | None:
             places.add("/".join(p for p in folders if not _PASS_DIR.fullmatch(p)))
     if len(places) != 1:
         return None
-    return Match("the folder holds output files of one rocprof run")
+    return Match("holds the output files of one rocprof run")
 
 
 def _is_ours(folder: str, name: str) -> bool:
@@ -113,7 +113,7 @@ def rocpd(head: Head) -> Match | None:
     """A rocpd database: base tables that carry a run's GUID in their names."""
     names = [] if head.packed else sniff_tables(head.path, head.data)
     if any(ROCPD.fullmatch(name) for name in names):
-        return Match("SQLite with rocpd tables that carry the run's GUID")
+        return Match("is SQLite with rocpd tables that carry the run's GUID")
     return None
 
 
@@ -130,7 +130,7 @@ def v1_database(head: Head) -> Match | None:
         "ROCTX",
         "sqlite_sequence",
     }:
-        return Match("SQLite with the tables of rocprof v1 (KERN, OPS, COPY, HIP, HSA)")
+        return Match("is SQLite with the tables of rocprof v1 (KERN, OPS, COPY, HIP, HSA)")
     return None
 
 
@@ -139,16 +139,16 @@ def rpd(head: Head) -> Match | None:
     if head.packed:
         named = re.search(r"\.rpd\.(gz|zst)$", head.name.lower())
         packed = head.data.startswith(MAGIC) and named
-        return Match("packed SQLite with the suffix of rocmProfileData", certain=False) if packed else None
+        return Match("is packed SQLite with the suffix of rocmProfileData", certain=False) if packed else None
     if {"rocpd_op", "rocpd_api", "rocpd_string"} <= set(sniff_tables(head.path, head.data)):
-        return Match("SQLite with the rocmProfileData tables rocpd_op and rocpd_api")
+        return Match("is SQLite with the rocmProfileData tables rocpd_op and rocpd_api")
     return None
 
 
 def v3_json(head: Head) -> Match | None:
     """A rocprofv3 JSON: its root key."""
     if not head.members and b'"rocprofiler-sdk-tool"' in head.data[:512]:
-        return Match('the root key is "rocprofiler-sdk-tool"')
+        return Match('has the root key "rocprofiler-sdk-tool"')
     return None
 
 
@@ -161,7 +161,7 @@ def v1_json(head: Head) -> Match | None:
         word in data for word in (b'"CPU HIP API"', b'"CPU HSA API"', b'"GPU Barriers', b'"name":"COPY"')
     )
     if b'"traceEvents"' in data and b"process_name" in data and named:
-        return Match("a chrome trace with rocprof v1's process names")
+        return Match("is a chrome trace with rocprof v1's process names")
     if b'"BeginNs"' in data and b'"EndNs"' in data and b'"ph"' in data:
-        return Match("a piece of a rocprof v1 chrome trace (BeginNs and EndNs as text)", certain=False)
+        return Match("is a piece of a rocprof v1 chrome trace (BeginNs and EndNs as text)", certain=False)
     return None

@@ -42,7 +42,9 @@ def read(files: Sequence[Csv], log: ProblemLog, *, private: bool) -> tuple[Agent
         "captured_at": parse_date(_known(row, "timestamp", "date")),
         "driver": _known(row, "amd_gpu_kernel_version"),
         "platform": _known(row, "linux_distro", "host_distro"),
-        "options": {k: row[k] for k in ("ip_blocks", "compute_partition", "memory_partition") if row.get(k)},
+        "options": {
+            k: v for k in ("ip_blocks", "compute_partition", "memory_partition") if (v := _known(row, k))
+        },
     }
     if private:
         facts["private"] = {k: row[k] for k in PRIVATE if row.get(k)}
