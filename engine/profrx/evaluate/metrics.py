@@ -95,6 +95,8 @@ class Metrics:
         self._family = family if family is not None else {}
         self._family[id(frame)] = self
         self._kept: dict[str, Value] = {}
+        self._unknowns: dict[pa.DataType, Value] = {}
+        self._reasons: dict[tuple[str, int], Reason] = {}
         self._resolving: set[str] = set()
         self._formulas: Evaluator | None = None
 
@@ -107,8 +109,19 @@ class Metrics:
         """
         kept = self._kept.get(name)
         if kept is None:
-            kept = self._kept[name] = operators.spread(self._usable(name), self.frame.rows)
+            value = self._usable(name)
+            if isinstance(value, pa.Scalar) and not value.is_valid:
+                kept = self._unknown(value.type)
+            else:
+                kept = operators.spread(value, self.frame.rows)
+            self._kept[name] = kept
         return kept
+
+    def _unknown(self, kind: pa.DataType) -> Value:
+        """Return an all-null column, one for all metrics: a timeline has launches by the million, counters none."""
+        if kind not in self._unknowns:
+            self._unknowns[kind] = pa.nulls(self.frame.rows, kind)
+        return self._unknowns[kind]
 
     def block(self, name: str, rows: Any, guard: str) -> None:
         """Make a metric unknown on some rows, because a guard forbids conclusions from it."""
@@ -116,10 +129,12 @@ class Metrics:
             rows, guard = rows | self.blocked[name][0], self.blocked[name][1]
         self.blocked[name] = (rows, guard)
         self._kept.clear()
+        self._reasons.clear()
 
     def release(self, name: str) -> None:
         """Forget a column; it is resolved again when asked for."""
         self._kept.pop(name, None)
+        self._reasons.clear()
 
     def _usable(self, name: str) -> Value:
         metric = self.pack.metrics[name]
@@ -301,12 +316,15 @@ class Metrics:
     # --- reasons -----------------------------------------------------------------------------------------
 
     def reason(self, name: str, row: int) -> Reason | None:
-        """Say why a metric is unknown for a row; None when it is known."""
+        """Say why a metric is unknown for a row; None when it is known. Formulas ask again and again: it is kept."""
         if self.column(name)[row].is_valid:
             return None
-        from profrx.evaluate.reasons import why
+        key = (name, row)
+        if key not in self._reasons:
+            from profrx.evaluate.reasons import why
 
-        return why(self, self.pack.metrics[name], row)
+            self._reasons[key] = why(self, self.pack.metrics[name], row)
+        return self._reasons[key]
 
 
 def _numbers_of_text(column: Value) -> Value:
