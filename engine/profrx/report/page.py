@@ -130,7 +130,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         findings=tuple(worth[:limit]),
         more_findings=len(listed) - len(worth[:limit]),
         gaps=gaps(report),
-        warnings=tuple(report.conditions.warnings),
+        warnings=_warnings(report),
         blocked=tuple((b.rule, b.guard, b.reason) for b in report.blocked),
         suppressed=tuple(
             (s.title or s.rule, s.short or "", s.reason + (f" (until {s.expires})" if s.expires else ""))
@@ -142,6 +142,12 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         several=several,
         footer=footer,
     )
+
+
+def _warnings(report: ReportFindings) -> tuple[str, ...]:
+    """Return the warnings, without the one about clocks where a finding says it better."""
+    said = any(one.cause == "clock-state" for one in report.findings)
+    return tuple(text for text in report.conditions.warnings if not (said and text.startswith("Clocks were")))
 
 
 def _shown(source: str) -> str:
