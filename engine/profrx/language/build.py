@@ -76,8 +76,8 @@ class Builder:
     def span(self, children: Sequence[Any]) -> Place:
         """The place from the first to the last child."""
         first, last = children[0], children[-1]
-        start = first.start if isinstance(first, Token) else first.span.at[1]
-        end = last.end if isinstance(last, Token) else last.span.at[2]
+        start = first.start if type(first) is Token else first.span.at[1]
+        end = last.end if type(last) is Token else last.span.at[2]
         return Place(self.map, start, end)
 
     def word(self, token: Token) -> ast.Word:
@@ -98,12 +98,15 @@ class Builder:
 
     def number(self, token: Token) -> tuple[float, str]:
         """Value and unit of NUMBER and QUANTITY tokens."""
-        match = _NUMBER.match(token)
-        assert match is not None  # the lexer matched the same pattern
-        value = float(match[0].replace("_", ""))
-        if math.isinf(value):
-            self.report("number-too-large", f"{match[0]} is larger than a number can be", self.span([token]))
-        return value, token[match.end() :].strip()
+        number, unit = str(token), ""
+        if token.type == "QUANTITY":
+            match = _NUMBER.match(token)
+            assert match is not None  # the lexer matched the same pattern
+            number, unit = match[0], token[match.end() :].lstrip()
+        value = float(number.replace("_", ""))
+        if value == math.inf:
+            self.report("number-too-large", f"{number} is larger than a number can be", self.span([token]))
+        return value, unit
 
     def whole(self, token: Token, what: str) -> int:
         """An integer of at least 0, for versions and counts."""

@@ -51,6 +51,8 @@ class Lines:
 class Place(Span):
     """A span known by its offsets; lines and columns are counted when somebody asks, which is seldom."""
 
+    at: tuple[Lines, int, int]
+
     def __init__(self, lines: Lines, start: int, end: int) -> None:
         self.__dict__["at"] = (lines, start, end)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from profrx.language import ast
+from profrx.language.cost import cost
 from profrx.language.pack import Pack
 from profrx.language.printer import expr_text, range_text, test_text
 from profrx.language.template import fields
@@ -209,7 +210,7 @@ def _references(pack: Pack, node: Judge) -> Iterator[str]:
 
 
 def _history(pack: Pack, node: Judge) -> Iterator[str]:
-    yield f"- version {node.version}"
+    yield f"- version {node.version}, computes {cost(node)} values for each {node.scope}"
     if isinstance(node, ast.Rule):
         if node.since:
             yield f"- since {node.since}"

@@ -72,6 +72,10 @@ class Unexpected(Exception):
         self.found, self.expected, self.states, self.values, self.deep = found, expected, states, values, deep
 
 
+Reduction = tuple[int, bool, bool, str, Callable[[list[Any]], Any] | None]
+"""Size, whether children are spliced, whether a lone child stands for itself, what is made, and by whom."""
+
+
 class Driver:
     """Parses one declaration or expression with the callbacks of a builder.
 
@@ -82,9 +86,15 @@ class Driver:
 
     def __init__(self, builder: object, trace: list[Token] | None = None) -> None:
         self.tables = tables()
-        self.callbacks: list[Callable[[list[Any]], Any] | None] = [
-            getattr(builder, production.callback, None) if production.callback else None
-            for production in self.tables.productions
+        self.reductions: list[Reduction] = [
+            (
+                p.size,
+                p.splices,
+                p.single,
+                p.origin,
+                getattr(builder, p.callback, None) if p.callback else None,
+            )
+            for p in self.tables.productions
         ]
         self.tokens = 0
         self.trace = trace
@@ -105,9 +115,9 @@ class Driver:
         Raises:
             Unexpected: at the next mistake.
         """
-        actions, gotos, productions = self.tables.actions, self.tables.gotos, self.tables.productions
+        actions, gotos, reductions = self.tables.actions, self.tables.gotos, self.reductions
         final = self.tables.ends[symbol]
-        scan, callbacks, lone, chains = self.scan, self.callbacks, self.tables.lone, self.tables.chains
+        scan, lone, chains = self.scan, self.tables.lone, self.tables.chains
         next_token, operators, count = _TOKEN.match, self.tables.operators, self.tokens
         while True:
             match = next_token(text, at, end)
@@ -131,22 +141,21 @@ class Driver:
                     key = (states[-2], states[-1], type_)
                     states[-1] = chains.get(key) or self.chain(*key)
                 else:
-                    production = productions[number]
-                    size, callback = production.size, callbacks[number]
+                    size, splices, single, origin, callback = reductions[number]
                     if size:
                         children = values[-size:]
                         del values[-size:], states[-size:]
-                        if production.splices:
+                        if splices:
                             children = _splice(children)
                     else:
                         children = []
                     if callback is None:
                         values.append(_Splice(children))
-                    elif production.single and len(children) == 1:
+                    elif single and len(children) == 1:
                         values.append(children[0])
                     else:
                         values.append(callback(children))
-                    states.append(gotos[states[-1]][production.origin])
+                    states.append(gotos[states[-1]][origin])
                 if type_ == "$END" and states[-1] == final:
                     self.tokens = count
                     return values[-1]

@@ -133,16 +133,20 @@ def user_sources(path: Path) -> list[Source]:
     """The rule files of a folder, or one file.
 
     Raises:
-        PackError: nothing there.
+        PackError: nothing there, or it cannot be read.
     """
-    if path.is_dir():
-        found = list(tree(path, path.name, str(path)))
-        if not found:
-            raise PackError(f"{path} holds no {SUFFIX} file")
-        return found
-    if not path.is_file():
-        raise PackError(f"{path} does not exist")
-    return [Source(path.stem, str(path), path.read_bytes()[: MAX_FILE + 1])]
+    try:
+        if path.is_dir():
+            found = list(tree(path, path.name, str(path)))
+            if not found:
+                raise PackError(f"{path} holds no {SUFFIX} file")
+            return found
+        if not path.is_file():
+            raise PackError(f"{path} does not exist")
+        with path.open("rb") as stream:
+            return [Source(path.stem, str(path), stream.read(MAX_FILE + 1))]
+    except OSError as err:
+        raise PackError(f"{err.filename or path} cannot be read: {err.strerror or err}") from err
 
 
 def tree(root: Traversable, pack: str, shown: str = "") -> Iterator[Source]:
