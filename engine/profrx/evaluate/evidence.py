@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from profrx.evaluate import operators, trace
@@ -112,7 +113,7 @@ def of_param(evaluator: Evaluator, param: ast.Param, row: int) -> Evidence:
     shown = from_base(value, unit) if isinstance(value, float) else value
     return Evidence(
         metric=param.name,
-        value=shown,
+        value=_plain(shown),
         unit=unit or None,
         provenance="parameter",
         source=_origin_of(evaluator.params, owner, param),
@@ -158,6 +159,9 @@ def smallest_margin(evaluator: Evaluator, step: Step, row: int) -> float | None:
 
 
 def _plain(value: Any) -> float | str | None:
+    """A value as JSON can hold it; a number beyond what its unit can show is unknown."""
     if isinstance(value, bool):
         return str(value).lower()
-    return value if value is None or isinstance(value, str) else float(value)
+    if value is None or isinstance(value, str):
+        return value
+    return float(value) if math.isfinite(value) else None

@@ -140,9 +140,9 @@ def _subjects(report: Report, position: int, rows: int, **given: Any) -> pa.Tabl
     given["arch"] = _arch(report, device)
     columns = {f.name: given.get(f.name, pa.nulls(rows, f.type)) for f in SUBJECTS}
     table = pa.table(columns).cast(SUBJECTS)
-    for at, field in enumerate(SUBJECTS):
-        if pa.types.is_string(field.type):
-            table = table.set_column(at, field.name, table.column(at).dictionary_encode())
+    for at, kind in enumerate(SUBJECTS):
+        if pa.types.is_string(kind.type):
+            table = table.set_column(at, kind.name, table.column(at).dictionary_encode())
     return table.combine_chunks()
 
 
