@@ -70,7 +70,7 @@ def quantity(value: float | str | None, unit: str | None = "") -> str:
         if unit == name:
             return _scale(value, tuple((f, p + name) for f, p in _DECIMAL), "", name)
     if unit in _PLAIN:
-        return digits(value)
+        return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e6 else digits(value)
     if unit in _COUNTS and float(value).is_integer() and abs(value) < 1e6:
         return f"{value:,.0f} {unit}"
     return f"{digits(value)} {unit}"
