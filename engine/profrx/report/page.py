@@ -7,7 +7,7 @@ verdict, speed of light, top stalls, roofline position, top fix), then the ranke
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrx.report import focus, grids, numbers
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TOP = 10
 """Findings in the ranked table unless ``--top`` says otherwise."""
 KERNELS = 10
+"""Lines of the verdict table."""
 HYGIENE = frozenset(
     {"clock-state", "measurement-validity", "missing-data", "library-kernels", "near-roofline"}
 )
@@ -83,7 +84,6 @@ class Page:
     several: bool = False
     """Whether the report holds more than one kernel (then kernels are named everywhere)."""
     footer: str = ""
-    devices: tuple[str, ...] = field(default_factory=tuple)
 
 
 def pages(findings: Findings, top: int | None = None) -> list[Page]:

@@ -102,7 +102,6 @@ class Gap:
     option: str
     """A command line option, or empty when nothing can collect it."""
     rules: tuple[str, ...]
-    missing: tuple[str, ...]
 
 
 def advice(finding: Finding) -> Advice:
@@ -159,31 +158,26 @@ def gaps(report: ReportFindings) -> tuple[Gap, ...]:
 
     More than `GAPS` groups of one tool become one, with all its options together: one more run answers them all.
     """
-    found: dict[tuple[str, ...], tuple[dict[str, None], dict[str, None]]] = {}
+    found: dict[tuple[str, ...], dict[str, None]] = {}
     if report.tool == "ncu" and report.kernels:
         for part, held, section in _parts(report):
             if not held:
-                found[(f"ncu --section {section}",)] = ({part: None}, {})
+                found[(f"ncu --section {section}",)] = {part: None}
     for one in report.unknown:
         key = tuple(sorted({option(c) for c in one.collect}))
-        rules, missing = found.setdefault(key, ({}, {}))
-        rules[one.title or one.rule] = None
-        missing.update(dict.fromkeys(one.missing or one.reasons))
+        found.setdefault(key, {})[one.title or one.rule] = None
     if sum(bool(key) for key in found) > GAPS:
-        found = _together(found)
-    listed = [Gap(together(key), tuple(rules), tuple(missing)) for key, (rules, missing) in found.items()]
+        found = _merged(found)
+    listed = [Gap(together(key), tuple(rules)) for key, rules in found.items()]
     return tuple(sorted(listed, key=lambda g: (not g.option, -len(g.rules), g.option)))
 
 
-def _together(
-    found: dict[tuple[str, ...], tuple[dict[str, None], dict[str, None]]],
-) -> dict[tuple[str, ...], tuple[dict[str, None], dict[str, None]]]:
-    merged: dict[tuple[str, ...], tuple[dict[str, None], dict[str, None]]] = {}
+def _merged(found: dict[tuple[str, ...], dict[str, None]]) -> dict[tuple[str, ...], dict[str, None]]:
+    """Put all that some option collects under all those options together; the rest stays apart."""
     every = tuple(sorted({one for key in found for one in key}))
-    for key, (rules, missing) in sorted(found.items(), key=lambda item: -len(item[1][0])):
-        into = merged.setdefault(every if key else (), ({}, {}))
-        into[0].update(rules)
-        into[1].update(missing)
+    merged: dict[tuple[str, ...], dict[str, None]] = {}
+    for key, rules in sorted(found.items(), key=lambda item: -len(item[1])):
+        merged.setdefault(every if key else (), {}).update(rules)
     return merged
 
 
