@@ -21,6 +21,8 @@ Span = tuple[int, int]
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 MAX_TEXT = 1 << 20
 """Longest text decoded, in bytes; real names reach about 1,500."""
+MAX_FIELDS = 200_000
+"""Fields kept of one message; messages with more are bulk data, which `Message` is not for."""
 
 
 class WireError(ValueError):
@@ -101,8 +103,10 @@ class Message:
         self.error: WireError | None = None
         self._fields: dict[int, list[int | Span]] = {}
         try:
-            for number, _wire, value in fields(data, *span):
+            for count, (number, _wire, value) in enumerate(fields(data, *span)):
                 self._fields.setdefault(number, []).append(value)
+                if count >= MAX_FIELDS:
+                    raise WireError(f"more than {MAX_FIELDS:,} fields", span[0])
         except WireError as err:
             self.error = err
 

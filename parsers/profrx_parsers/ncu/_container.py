@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from profrx_parsers.problems import ProblemLog
 
 KNOWN_VERSION = 7
-MAX_ITEMS = 4_000_000
+MAX_BLOCKS = 1_000_000
+MAX_ITEMS = 500_000
+"""Items kept per report; a kernel is one."""
 _COPY_AGAIN = "the file was cut or altered after the capture: copy or collect it again"
 
 
@@ -86,6 +88,12 @@ def walk(data: memoryview, problems: ProblemLog, name: str) -> Layout:
     passage = Passage(data)
     while pos < size:
         pos = _step(data, pos, layout, problems)
+        if layout.blocks >= MAX_BLOCKS:
+            problems.add(
+                "data-loss", "ncu-too-many-blocks", f"more than {MAX_BLOCKS:,} blocks: the rest was left out",
+                where=f"byte {pos}", advice="no capture writes so many: check where the file comes from",
+            )  # fmt: skip
+            break
         passage.reached(pos)
     if not layout.blocks:
         problems.add(
@@ -213,7 +221,16 @@ def _payload(data: memoryview, block: Block, layout: Layout, problems: ProblemLo
                     where=f"byte {pos}", advice=_COPY_AGAIN,
                 )  # fmt: skip
                 stop = declared
-            layout.items.append(Item(kind, start, stop, process, cut))
+            if start < stop:
+                layout.items.append(Item(kind, start, stop, process, cut))
+            elif not cut:
+                problems.add(
+                    "data-loss",
+                    "ncu-missing-items",
+                    f"{kind} items are empty",
+                    where=f"byte {pos}",
+                    advice=_COPY_AGAIN,
+                )
             pos = stop
             left -= 1
             if cut:

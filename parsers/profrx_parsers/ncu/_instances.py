@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MAX_INSTANCES = 20_000_000
 """Instances decoded per report; the largest real report seen holds 133,000."""
+MAX_ODD = 2_000
+"""Instances of unusual shape decoded field by field in one part of the report; real reports hold none."""
 _REGION = 1 << 18
 """Bytes of the report that are searched for instances at once."""
 
@@ -197,7 +199,15 @@ def _part(store: MetricStore, owner: Ints, start: Ints, stop: Ints, problems: Pr
     keys: dict[int, str | None] = {}
     for at in np.flatnonzero(is_text).tolist():
         keys[at] = decode_text(store.data, (int(text_at[at]), int(key_stop[at])))
-    for at in np.flatnonzero(~fits | (kind == g.ODD)).tolist():
+    odd = np.flatnonzero((~fits | (kind == g.ODD)) & (stop - start > 2))
+    if len(odd) > MAX_ODD:
+        problems.add(
+            "data-loss", "ncu-damaged-instances", "too many instances of unusual shape; the rest have no value",
+            where=f"byte {int(start[odd[MAX_ODD]])}", count=len(odd) - MAX_ODD,
+            advice="copy or collect the report again",
+        )  # fmt: skip
+    kind[~fits] = g.ABSENT
+    for at in odd[:MAX_ODD].tolist():
         keys[at], whole[at], is_whole[at], number[at], kind[at] = _slow(
             store, int(start[at]), int(stop[at]), problems
         )

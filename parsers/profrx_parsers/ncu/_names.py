@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from profrx_parsers.problems import ProblemLog
     from profrx_parsers.wire import Span
 
-MAX_STRINGS = 4_000_000
+MAX_STRINGS = 1_000_000
 """Strings kept; real reports hold a few thousand."""
 _TAG = 0x0A
 _MAX_GAP = 8192

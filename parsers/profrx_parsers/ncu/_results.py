@@ -43,8 +43,10 @@ FIELDS: dict[str, dict[str, int]] = {
 }  # fmt: skip
 """Field numbers by kind of result."""
 
-MAX_ENTRIES = 50_000_000
-"""Metric entries located per report: 20,000 launches of a full set."""
+MAX_REPEATS = 100_000
+"""Occurrences of one field other than metrics; sections and rules reach a few dozen."""
+MAX_ENTRIES = 20_000_000
+"""Metric entries located per report: 8,000 launches of a full set, 70,000 of the basic one."""
 HIGHEST_FIELD = {"kernel": 36, "range": 21, "cmdlist": 25, "graph": 23}
 """Highest field number seen or documented; a higher one is counted as unknown."""
 
@@ -70,7 +72,7 @@ A longer one has a damaged length and swallowed what follows."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 
 
-@dataclass
+@dataclass(slots=True)
 class Result:
     """One result: where its parts lie.
 
@@ -81,7 +83,7 @@ class Result:
         process: process id of its block, None when the block names none.
         complete: False when the message is cut or damaged.
         locked: whether the clocks were locked; None when the result does not say.
-        parts: field number -> values: numbers, or spans relative to the whole file.
+        parts: field number -> value, or list of values where it repeats: numbers, or spans in the file.
     """
 
     kind: str
@@ -90,20 +92,26 @@ class Result:
     process: int | None
     complete: bool = True
     locked: bool | None = None
-    parts: dict[int, list[int | Span]] = field(default_factory=dict)
+    parts: dict[int, int | Span | list[int | Span]] = field(default_factory=dict)
+
+    def _values(self, name: str) -> list[int | Span]:
+        found = self.parts.get(FIELDS[self.kind].get(name, 0))
+        if found is None:
+            return []
+        return found if isinstance(found, list) else [found]
 
     def integer(self, name: str) -> int | None:
-        """Return a numeric field by its name in `FIELDS`."""
-        value = self.parts.get(FIELDS[self.kind].get(name, 0), [None])[-1]
-        return value if isinstance(value, int) else None
+        """Return a numeric field by its name in `FIELDS`; the last one counts."""
+        found = self._values(name)
+        return found[-1] if found and isinstance(found[-1], int) else None
 
     def integers(self, name: str) -> list[int]:
-        """Return every number of a repeated field, whether packed or not."""
-        return [v for v in self.parts.get(FIELDS[self.kind].get(name, 0), ()) if isinstance(v, int)]
+        """Return every number of a repeated field (unpacked)."""
+        return [value for value in self._values(name) if isinstance(value, int)]
 
     def spans(self, name: str) -> list[Span]:
         """Return the spans of a length-delimited field."""
-        return [v for v in self.parts.get(FIELDS[self.kind].get(name, 0), ()) if isinstance(v, tuple)]
+        return [value for value in self._values(name) if isinstance(value, tuple)]
 
 
 @dataclass
@@ -226,7 +234,15 @@ def _walk(data: memoryview, pos: int, result: Result, entries: MetricEntries, me
             pos += width
         else:
             raise WireError(f"wire type {wire}", here)
-        parts.setdefault(number, []).append(value)
+        known = parts.get(number)
+        if known is None:
+            parts[number] = value
+        elif isinstance(known, list):
+            if len(known) >= MAX_REPEATS:
+                raise WireError(f"field {number} occurs more than {MAX_REPEATS:,} times", here)
+            known.append(value)
+        else:
+            parts[number] = [known, value]
 
 
 def _impossible(data: memoryview, pos: int, length: int, limit: int) -> bool:
