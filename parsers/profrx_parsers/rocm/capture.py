@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from profrx_parsers.rocm import agents, pcsampling, roofline, sysinfo, tables
@@ -13,6 +15,8 @@ from profrx_parsers.rocm.dispatches import Dispatches, read_dispatches
 from profrx_parsers.rocm.headers import plain
 from profrx_parsers.rocm.members import Table
 from profrx_parsers.rocm.passes import attach, merge, same_dispatches
+
+_PROCESS = re.compile(r"(?:.*/)?(\d{1,10})_(?:kernel_trace|counter_collection)\.csv(?:\.gz)?")
 
 
 def generation(header: Sequence[str]) -> str:
@@ -49,8 +53,8 @@ def add_tables(parts: Parts, found: Sequence[Table]) -> None:
         roofline.apply([t.file for t in ceilings], agent, log)
         if not parts.agents:
             parts.agents.append(agent)
-    traces = [read_dispatches(t.file, log, wanted.metrics) for t in of("dispatches")]
-    counted = [read_dispatches(t.file, log, wanted.metrics) for t in of("counters")]
+    traces = [with_process(read_dispatches(t.file, log, wanted.metrics), t.name) for t in of("dispatches")]
+    counted = [with_process(read_dispatches(t.file, log, wanted.metrics), t.name) for t in of("counters")]
     parts.dispatches.extend(join_runs(parts, traces, counted))
 
     device_id = device_lookup(parts)
@@ -71,6 +75,14 @@ def add_tables(parts: Parts, found: Sequence[Table]) -> None:
     if sums := [t.file for t in of("stats", "kernel-top")]:
         parts.loaders["summaries"] = lambda: tables.summary_table(sums, log)
     pcsampling.add_csv(parts, of("pc-samples"), of("att"))
+
+
+def with_process(rows: Dispatches, name: str) -> Dispatches:
+    """Take the process id from the file name where the table has none: the tool's default prefix is the id."""
+    found = _PROCESS.fullmatch(name)
+    if found and "pid" not in rows.facts:
+        rows.facts["pid"] = pa.repeat(pa.scalar(int(found[1]), pa.int64()), rows.rows)
+    return rows
 
 
 def join_runs(parts: Parts, traces: list[Dispatches], counted: list[Dispatches]) -> list[Dispatches]:

@@ -13,12 +13,20 @@ if TYPE_CHECKING:
     from profrx_parsers.source import Source
 
 _REQUEST = re.compile(rb"^\s*pmc\s*:\s*\w+", re.MULTILINE)
+_JOBS = re.compile(rb'\s*\{\s*"jobs"\s*:\s*\[\s*\{[^}]{0,2000}"pmc"\s*:')
+_DEFINITIONS = (b"rocprofiler-sdk:", b"counters:")
 _CATEGORIES = (b"kernel_dispatch", b"hip_api", b"hsa_api", b"marker_api", b"rocprofiler", b"rocprofv3")
 
 
 def sniff_request(head: Head) -> Match | None:
-    """An `input.txt` of rocprof or rocprofv3: lines ``pmc: A B C``."""
-    if head.members or b"\0" in head.data or not _REQUEST.search(head.data):
+    """An input file of rocprof or rocprofv3: lines ``pmc: A B C``, JSON jobs, or counter definitions in YAML."""
+    if head.members or b"\0" in head.data:
+        return None
+    if _JOBS.match(head.data):
+        return Match("lists jobs with counters to collect (pmc)", certain=False)
+    if head.data.startswith(_DEFINITIONS[0]) and _DEFINITIONS[1] in head.data:
+        return Match("defines counters of rocprofiler-sdk", certain=False)
+    if not _REQUEST.search(head.data):
         return None
     text = [line.strip() for line in head.data.splitlines()]
     known = (b"pmc", b"range", b"gpu", b"kernel", b"#")
