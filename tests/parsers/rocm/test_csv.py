@@ -201,3 +201,24 @@ def test_nan_is_no_number_of_waves() -> None:
     got = convert(pa.array(["nan", "-nan", "inf"]), pa.float64(), ProblemLog(), "x")
     assert not np.isfinite(np.array(got.to_pylist(), dtype=float)).any()
     assert got.null_count == 3
+
+
+def test_tables_exported_from_rocpd_spell_their_columns_differently(tmp_path: Path) -> None:
+    """`rocpd2csv`: a Guid first, other capitals, a duration; agents by type index."""
+    (tmp_path / "out_kernel_trace.csv").write_text(
+        '"Guid","Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name",'
+        '"Correlation_Id","Start_Timestamp","End_Timestamp","Duration","Lds_Block_Size","Scratch_Size","Vgpr_Count",'
+        '"Accum_Vgpr_Count","Sgpr_Count","Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z","Grid_Size_X",'
+        '"Grid_Size_Y","Grid_Size_Z"\n'
+        '"a-b","KERNEL_DISPATCH","GPU 1",1,2,3,1,7,"f(int)",9,100,160,60,512,16,24,8,32,64,2,1,6400,4,1\n'
+    )
+    (tmp_path / "out_agent_info.csv").write_text(
+        '"Node_Id","Logical_Node_Id","Agent_Type","Num_Xcc","Cu_Count","Wave_Front_Size","Name"\n'
+        '0,0,"CPU",1,64,0,"A CPU"\n4,1,"GPU",1,104,64,"gfx90a"\n'
+    )
+    report = open_report(tmp_path)
+    row = report.table("launches").to_pylist()[0]
+    assert (row["duration_ns"], row["registers_per_thread"], row["shared_static_bytes"]) == (60, 32, 512)
+    assert (row["grid_x"], row["grid_y"], row["block_x"], row["local_bytes_per_thread"]) == (100, 2, 64, 16)
+    assert report.table("devices").column("arch").to_pylist() == ["gfx90a"]
+    assert report.extras[EXTRA].numbers["launch.work_items"].to_pylist() == [25600]
