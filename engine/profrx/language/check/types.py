@@ -1,4 +1,7 @@
-"""Types of expressions: number with a dimension, text, condition; and the sentence that says how to repair one."""
+"""Types of expressions: number with a dimension, text, condition; and the sentence that says how to repair one.
+
+Over 400 lines because every kind of expression has its case here, and cases apart would hide what is missing.
+"""
 
 from __future__ import annotations
 
