@@ -99,6 +99,11 @@ class Link:
     frame: Frame
     owner: Any
 
+    @property
+    def scope(self) -> str:
+        """Scope of the other frame."""
+        return self.frame.scope
+
 
 @dataclass
 class Frame:
@@ -117,7 +122,7 @@ class Frame:
     tool: str
     subjects: pa.Table
     supply: Supply
-    members: dict[str, Link] = field(default_factory=dict)
+    members: dict[str, Link | TakenLink] = field(default_factory=dict)
     wider: dict[str, Link] = field(default_factory=dict)
 
     @property
@@ -163,16 +168,41 @@ class Frame:
     def take(self, rows: Any) -> Frame:
         """Return the frame of some rows, in the given order, still lazy."""
         rows = np.asarray(rows, dtype=np.int64)
+        if rows.size == self.rows and (rows == np.arange(self.rows)).all():
+            return self
         indices = pa.array(rows)
         part = Frame(self.scope, self.tool, self.subjects.take(indices), _Taken(self.supply, rows, self.rows))
         part.wider = {scope: Link(link.frame, link.owner[rows]) for scope, link in self.wider.items()}
-        place = np.full(self.rows + 1, -1, dtype=np.int64)
-        place[rows] = np.arange(rows.size)
-        for domain, link in self.members.items():
-            owner = place[link.owner]
-            chosen = np.flatnonzero(owner >= 0)
-            part.members[domain] = Link(link.frame.take(chosen), owner[chosen])
+        part.members = {domain: TakenLink(link, rows, self.rows) for domain, link in self.members.items()}
         return part
+
+
+class TakenLink:
+    """The members of some rows of a frame, picked out when they are asked for."""
+
+    def __init__(self, base: Link | TakenLink, rows: Any, total: int) -> None:
+        self.scope = base.scope
+        self._base = base
+        self._rows = rows
+        self._total = total
+
+    @cached_property
+    def _picked(self) -> tuple[Frame, Any]:
+        place = np.full(self._total + 1, -1, dtype=np.int64)
+        place[self._rows] = np.arange(self._rows.size)
+        owner = place[self._base.owner]
+        chosen = np.flatnonzero(owner >= 0)
+        return self._base.frame.take(chosen), owner[chosen]
+
+    @property
+    def frame(self) -> Frame:
+        """The members."""
+        return self._picked[0]
+
+    @property
+    def owner(self) -> Any:
+        """Row of each member's owner."""
+        return self._picked[1]
 
 
 class _Taken:

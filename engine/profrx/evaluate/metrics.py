@@ -98,6 +98,7 @@ class Metrics:
         self._unknowns: dict[pa.DataType, Value] = {}
         self._reasons: dict[tuple[str, int], Reason] = {}
         self._resolving: set[str] = set()
+        self._held: dict[tuple[Any, Any], Any | None] = {}
         self._formulas: Evaluator | None = None
 
     # --- columns -----------------------------------------------------------------------------------------
@@ -208,6 +209,14 @@ class Metrics:
 
     def holds(self, source: ast.MetricSource) -> Any | None:
         """Mask of the rows whose architecture and tool version a source is for; None = every row."""
+        if source.arch is None and source.version is None:
+            return None
+        key = (source.arch, source.version)
+        if key not in self._held:
+            self._held[key] = self._span_mask(source)
+        return self._held[key]
+
+    def _span_mask(self, source: ast.MetricSource) -> Any | None:
         mask: Any = None
         if source.arch is not None:
             arch = self.frame.column("arch").to_numpy(zero_copy_only=False)
@@ -300,7 +309,7 @@ class Metrics:
         link = self.frame.wider.get(metric.scope)
         if link is not None:
             return self.wider(metric.scope).column(metric.name).take(owners(link.owner))
-        if any(inner.frame.scope == metric.scope for inner in self.frame.members.values()):
+        if any(inner.scope == metric.scope for inner in self.frame.members.values()):
             return pa.scalar(None, pa.string() if metric.kind == "text" else pa.float64())
         return None
 

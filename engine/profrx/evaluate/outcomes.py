@@ -120,7 +120,7 @@ class Outcomes:
         if source in frame.wider:
             return column.take(owners(frame.wider[source].owner))
         for link in frame.members.values():
-            if link.frame.scope == source:
+            if link.scope == source:
                 true, unknown = tristate(column, link.frame.rows)
                 held = np.zeros(frame.rows, dtype=bool)
                 open_ = np.zeros(frame.rows, dtype=bool)
@@ -233,11 +233,12 @@ def _parent(outcomes: Outcomes, declaration: Owner, frame: Frame) -> tuple[Any, 
 
 
 def _run_rule(outcomes: Outcomes, rule: ast.Rule, frame: Frame, *, alone: bool = False) -> None:
+    if rule.applies_to and frame.tool not in rule.applies_to:
+        # One value for all rows: a timeline has launches by the million, and most rules are of another tool.
+        outcomes.codes[rule.name] = np.broadcast_to(np.uint8(NOT_APPLICABLE), (frame.rows,))
+        return
     codes = np.full(frame.rows, NOT_FIRED, dtype=np.uint8)
     outcomes.codes[rule.name] = codes
-    if rule.applies_to and frame.tool not in rule.applies_to:
-        codes[:] = NOT_APPLICABLE
-        return
     parent = None if alone else _parent(outcomes, rule, frame)
     judged = np.ones(frame.rows, dtype=bool)
     if parent is not None:
