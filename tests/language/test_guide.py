@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import io
 import re
-import subprocess
-import sys
 from pathlib import Path
+from typing import cast
+
+import pytest
 
 from profrx.language.pack import load_pack
 from profrx.language.settings import load_settings
@@ -16,23 +18,23 @@ GUIDE = (ROOT / "docs" / "rules-guide.md").read_text("utf-8")
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def run(line: str, folder: Path) -> tuple[int, str]:
-    """Run a command line of the guide; the words are plain, no shell is needed."""
+def run(line: str) -> tuple[int, str]:
+    """Run a command line of the guide in this process; the words are plain, no shell is needed."""
+    from profrx.cli.app import run as command
+
     words = line.split()
     assert words[0] == "profrx"
-    environment = os.environ | {"PROFRX_CACHE_DIR": str(folder / ".cache"), "COLUMNS": "200"}
-    done = subprocess.run(
-        [sys.executable, "-m", "profrx", *words[1:]],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), pytest.raises(SystemExit) as stop:
+        command(words[1:])
+    out.flush()
+    return int(stop.value.code or 0), cast(io.BytesIO, out.buffer).getvalue().decode("utf-8")
 
 
-def test_every_snippet_of_the_guide_does_what_it_says(tmp_path: Path) -> None:
+def test_every_snippet_of_the_guide_does_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     commands = 0
     for kind, name, body in BLOCK.findall(GUIDE):
@@ -43,7 +45,7 @@ def test_every_snippet_of_the_guide_does_what_it_says(tmp_path: Path) -> None:
         assert kind == "console", kind
         for part in body.split("$ ")[1:]:
             line, *expected = part.strip().split("\n")
-            code, out = run(line, tmp_path)
+            code, out = run(line)
             at = 0
             for wanted in expected:
                 found = out.find(wanted.strip(), at)

@@ -99,8 +99,9 @@ def test_a_second_load_comes_from_the_cache_and_is_equal(
     folder: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = load_pack([folder], default=False)
-    assert len(list(own_cache.iterdir())) == 1
+    assert len(list(own_cache.iterdir())) == 2
     monkeypatch.setattr("profrx.language.pack.read", lambda *_: pytest.fail("parsed again"))
+    monkeypatch.setattr("profrx.language.check.without_broken", lambda *_: pytest.fail("checked again"))
     second = load_pack([folder], default=False)
     assert second == first
     one, two = first.rules["one"], second.rules["one"]
@@ -125,14 +126,14 @@ def test_changed_content_is_read_again(folder: Path) -> None:
 )
 def test_a_damaged_cache_is_a_miss(folder: Path, own_cache: Path, content: bytes) -> None:
     first = load_pack([folder], default=False)
-    (stored,) = own_cache.iterdir()
+    (stored,) = own_cache.glob("*.mpk")
     stored.write_bytes(content)
     assert load_pack([folder], default=False) == first
 
 
 def test_a_file_that_others_can_write_is_not_trusted(folder: Path, own_cache: Path) -> None:
     load_pack([folder], default=False)
-    (stored,) = own_cache.iterdir()
+    (stored,) = own_cache.glob("*.mpk")
     stored.chmod(0o666)
     assert cache.load("x", {}) is None
     assert not cache._own(stored)
@@ -161,3 +162,15 @@ def test_no_cache_when_not_wanted(folder: Path, own_cache: Path, monkeypatch: py
 
 def test_the_default_pack_has_no_errors() -> None:
     assert [str(d) for d in load_pack(plugins=False).diagnostics] == []
+
+
+def test_a_broken_pack_does_not_spoil_the_cache_of_others(
+    folder: Path, tmp_path: Path, own_cache: Path
+) -> None:
+    bad = tmp_path / "bad.rule"
+    bad.write_text("rule x {", "utf-8")
+    pack = load_pack([folder, bad], default=False)
+    assert [d.code for d in pack.diagnostics] == ["unexpected-end"]
+    assert len(list(own_cache.glob("*.mpk"))) == 1
+    assert not list(own_cache.glob("*.ok"))
+    assert [d.code for d in load_pack([folder, bad], default=False).diagnostics] == ["unexpected-end"]

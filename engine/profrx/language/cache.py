@@ -1,6 +1,7 @@
 """Parsed packs kept between runs: plain MessagePack in the user's cache folder, keyed by content.
 
-Only packs without any mistake are kept, after they were checked, so a hit needs neither parser nor checker. The
+Each pack without syntax errors is kept on its own, so a change in yours does not parse the shipped one again; a
+marker says which packs were checked together without a finding, so a hit needs neither parser nor checker. The
 format holds numbers, texts and lists; reading it builds syntax tree nodes and can run nothing. A file that is
 damaged, foreign or of another version is a miss. Set ``PROFRX_CACHE_DIR`` to move the folder, ``PROFRX_NO_CACHE=1``
 to do without.
@@ -26,7 +27,7 @@ from profrx.language import ast
 from profrx.language.diagnostics import Lines, Place
 from profrx.language.tables import STORED
 
-KEPT = 12
+KEPT = 40
 """Newest packs that are kept."""
 MAX_STORED = 256 << 20
 """Bytes of one stored pack that are read."""
@@ -118,13 +119,39 @@ def keep(digest: str, parsed: Parsed) -> None:
         with os.fdopen(handle, "wb") as stream:
             stream.write(msgspec.msgpack.encode(packed))
         os.replace(temporary, path)
-        for old in sorted(path.parent.glob("*.mpk"), key=lambda p: p.stat().st_mtime)[:-KEPT]:
-            old.unlink()
+        _prune(path.parent, "*.mpk")
 
 
-def _path(digest: str) -> Path | None:
+def is_good(digest: str) -> bool:
+    """Whether the whole of some packs was checked before and found without a mistake."""
+    path = _path(digest, ".ok")
+    try:
+        return path is not None and path.exists() and _own(path)
+    except OSError:
+        return False
+
+
+def mark_good(digest: str) -> None:
+    """Remember that a check found nothing."""
+    path = _path(digest, ".ok")
+    if path is None:
+        return
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+        _prune(path.parent, "*.ok")
+
+
+def _prune(root: Path, pattern: str) -> None:
+    for old in sorted(root.glob(pattern), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+        old.unlink()
+
+
+def _path(digest: str, suffix: str = ".mpk") -> Path | None:
     root = folder()
-    return root / f"{hashlib.sha256((edition() + digest).encode()).hexdigest()[:40]}.mpk" if root else None
+    return (
+        root / f"{hashlib.sha256((edition() + digest).encode()).hexdigest()[:40]}{suffix}" if root else None
+    )
 
 
 def _own(path: Path) -> bool:

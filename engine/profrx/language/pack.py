@@ -21,6 +21,7 @@ from profrx.language.diagnostics import Diagnostic, did_you_mean
 from profrx.language.parse import read
 from profrx.language.scan import MAX_FILE
 
+Declarations = tuple[ast.Declaration, ...]
 SUFFIX = ".rule"
 ENTRY_POINTS = "profrx.packs"
 MAX_FILES = 5000
@@ -103,26 +104,40 @@ def load_pack(
             sources += tree(resources.files(entry.value), entry.name)
     for path in paths:
         sources += user_sources(Path(path))
-    return _loaded(sources) if checked else assemble(sources)
+    return _loaded(sources, checked)
 
 
-def _loaded(sources: list[Source]) -> Pack:
-    """A checked pack, from the cache where it is kept."""
+def _loaded(sources: list[Source], checked: bool) -> Pack:
+    """A pack, parsed and checked as far as the cache does not know it: pack by pack, so that only yours is parsed."""
     from profrx.language import cache
 
-    digest = cache.digest_of((source.pack, source.name, source.data) for source in sources)
     collecting = gc.isenabled()
     gc.disable()  # a hundred thousand nodes, none of them garbage
     try:
-        kept = cache.load(digest, {source.name: source.text() for source in sources})
-        if kept is not None:
-            return assemble(sources, kept)
+        groups = {
+            name: [s for s in sources if s.pack == name] for name in dict.fromkeys(s.pack for s in sources)
+        }
+        known: dict[str, Declarations] = {}
+        missed: dict[str, list[Source]] = {}
+        for group in groups.values():
+            key = _digest(group)
+            kept = cache.load(key, {source.name: source.data.decode("utf-8", "replace") for source in group})
+            if kept is None:
+                missed[key] = group
+            known |= kept or {}
+        fresh: dict[str, Declarations] = {}
+        pack = assemble(sources, known, fresh)
+        faulty = {diagnostic.span.file for diagnostic in pack.diagnostics}
+        for key, group in missed.items():
+            if all(source.name in fresh and source.name not in faulty for source in group):
+                cache.keep(key, {source.name: fresh[source.name] for source in group})
+        if not checked or cache.is_good(pack.digest):
+            return pack
         from profrx.language.check import without_broken
 
-        parsed: dict[str, tuple[ast.Declaration, ...]] = {}
-        pack = without_broken(assemble(sources, parsed, fill=True))
-        if not pack.diagnostics and len(parsed) == len(sources):
-            cache.keep(digest, parsed)
+        pack = without_broken(pack)
+        if not pack.diagnostics:
+            cache.mark_good(pack.digest)
         return pack
     finally:
         if collecting:
@@ -175,6 +190,10 @@ def _walk(folder: Traversable, at: PurePosixPath) -> Iterator[tuple[PurePosixPat
                 yield where / name, child
 
 
+def _digest(sources: Iterable[Source]) -> str:
+    return digest_of((source.pack, source.name, source.data) for source in sources)
+
+
 _TABLES: dict[type, str] = {
     ast.Metric: "metrics",
     ast.Param: "params",
@@ -189,12 +208,12 @@ _TABLES: dict[type, str] = {
 
 def assemble(
     sources: Iterable[Source],
-    parsed: dict[str, tuple[ast.Declaration, ...]] | Mapping[str, tuple[ast.Declaration, ...]] | None = None,
-    fill: bool = False,
+    known: Mapping[str, Declarations] | None = None,
+    fresh: dict[str, Declarations] | None = None,
 ) -> Pack:
     """Parse the sources and gather their declarations.
 
-    `parsed` holds the declarations of files that need no parsing; with `fill` they are put there instead.
+    Files that are `known` are not parsed; what is parsed is put into `fresh`.
     """
     tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES.values()}
     origin: dict[tuple[str, str], str] = {}
@@ -211,7 +230,14 @@ def assemble(
             diagnostics.append(Diagnostic("not-utf8", message, ast.Span(source.name, line, 1, line, 1)))
             continue
         files[source.name] = text
-        for node in _declarations(source.name, text, diagnostics, parsed, fill):
+        declarations = known.get(source.name) if known is not None else None
+        if declarations is None:
+            parsed = read(text, source.name)
+            diagnostics += parsed.diagnostics
+            declarations = parsed.file.declarations
+            if fresh is not None:
+                fresh[source.name] = declarations
+        for node in declarations:
             if isinstance(node, ast.Pack):
                 packs.append(node)
                 continue
@@ -243,23 +269,9 @@ def assemble(
         packs=tuple(packs),
         origin=origin,
         diagnostics=tuple(diagnostics),
-        digest=digest_of((source.pack, source.name, source.data) for source in sources),
+        digest=_digest(sources),
         files=files,
     )
-
-
-def _declarations(
-    name: str, text: str, diagnostics: list[Diagnostic], parsed: Any, fill: bool
-) -> tuple[ast.Declaration, ...]:
-    """The declarations of one file: those that were given, or parsed ones."""
-    if parsed is not None and not fill:
-        kept: tuple[ast.Declaration, ...] = parsed[name]
-        return kept
-    found = read(text, name)
-    diagnostics += found.diagnostics
-    if fill:
-        parsed[name] = found.file.declarations
-    return found.file.declarations
 
 
 def _extended(metric: ast.Metric, more: ast.Metric) -> ast.Metric:
