@@ -33,7 +33,9 @@ MATRIX_TYPES = {
 """Operand type -> suffix of the catalogue's `mfma.…` (rate) and `mfma.roof_…` of AMD's matrix units."""
 MATRIX_CLOCK = "device.matrix_clock"
 """Known where peaks follow from the device rather than from counters."""
-DEVICE_SOURCE = "measured on the node, or operations per cycle x highest clock of the device"
+DEVICE_SOURCE = "operations per cycle x highest clock of the device"
+MEASURED_SOURCE = "roofline.csv: measured on the node of the profile"
+PUBLISHED_SOURCE = "sysinfo.csv, else the published bandwidth of the device"
 METRICS = frozenset(
     {
         BANDWIDTH,
@@ -88,16 +90,16 @@ def roofline(groups: Sequence[Group], values: Values) -> list[RooflinePoint]:
     for g in groups:
         traffic = values.number(BANDWIDTH, g.chosen)
         slope = values.number(PEAK_BANDWIDTH, g.chosen)
-        source = SOURCE if values.number(MATRIX_CLOCK, g.chosen) is None else DEVICE_SOURCE
+        sources = _sources(values, g.chosen)
         points = []
         for precision in PRECISIONS:
             rate = values.number(f"flops.{precision}", g.chosen)
             peak = values.number(f"peak.{precision}", g.chosen)
-            points.append(_point(g, precision, precision.upper(), rate, peak, traffic, slope, source))
+            points.append(_point(g, precision, precision.upper(), rate, peak, traffic, slope, sources))
         best = tensor(values, g.chosen)
         name = f"Tensor {best.kind}" if best else "Tensor"
         rate, peak = (best.rate, best.roof) if best else (None, None)
-        point = _point(g, "tensor", name, rate, peak, traffic, slope, source)
+        point = _point(g, "tensor", name, rate, peak, traffic, slope, (sources[2], sources[1], sources[2]))
         for family, own in best.lower if best else ():
             roof = Roof(name=f"{name}, {family}", kind="compute", value=own, unit="FLOP/s", source=SOURCE)
             point.roofs.insert(1, roof)
@@ -105,6 +107,15 @@ def roofline(groups: Sequence[Group], values: Values) -> list[RooflinePoint]:
         if any(p.flop_per_s is not None for p in points):
             found += points
     return found
+
+
+def _sources(values: Values, launch_id: int) -> tuple[str, str, str]:
+    """Where the roofs of vector arithmetic, of memory and of matrix arithmetic come from."""
+    if values.number(MATRIX_CLOCK, launch_id) is None:
+        return SOURCE, SOURCE, SOURCE
+    if values.raw("roofline.HBMBw", launch_id) is not None:
+        return DEVICE_SOURCE, MEASURED_SOURCE, MEASURED_SOURCE
+    return DEVICE_SOURCE, PUBLISHED_SOURCE, DEVICE_SOURCE
 
 
 def tensor(values: Values, launch_id: int) -> Tensor | None:
@@ -186,11 +197,11 @@ def _point(
     peak: float | None,
     traffic: float | None,
     slope: float | None,
-    source: str = SOURCE,
+    sources: tuple[str, str, str],
 ) -> RooflinePoint:
     roofs = [
-        Roof(name=name, kind="compute", value=peak, unit="FLOP/s", source=source),
-        Roof(name="DRAM", kind="memory", value=slope, unit="B/s", source=source),
+        Roof(name=name, kind="compute", value=peak, unit="FLOP/s", source=sources[0]),
+        Roof(name="DRAM", kind="memory", value=slope, unit="B/s", source=sources[1]),
     ]
     return RooflinePoint(
         kernel=g.kernel,
