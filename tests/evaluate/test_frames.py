@@ -166,3 +166,25 @@ def check_timeline(path: Path) -> None:
     assert window is not None
     assert frames.scopes["report"].weights[0] == window[0].as_py()
     assert frames.scopes["kernel"].source("timeline", "kernel_time_ns") is not None
+
+
+def test_members_of_taken_rows_wait_until_they_are_asked_for() -> None:
+    kernel = frames_of(a_report({"x": [1.0, 2.0, 3.0, 4.0]})).scopes["kernel"]
+    assert kernel.take([0, 1]) is kernel
+    link = kernel.take([1, 0]).members["launches"]
+    assert link.scope == "launch"
+    assert "_picked" not in vars(link)
+    assert link.owner.tolist() == [1, 1, 0, 0]
+    assert link.frame.rows == 4
+
+
+def test_numbering_by_hash_equals_numbering_by_hand() -> None:
+    rng = np.random.default_rng(3)
+    left, right = rng.integers(0, 6, 400), rng.integers(0, 5, 400)
+    owner, first = group_rows([pa.array(left), pa.array(right)])
+    seen: dict[tuple[int, int], int] = {}
+    for row, pair in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+        number = seen.setdefault(pair, len(seen))
+        assert owner[row] == number
+        assert (left[first[number]], right[first[number]]) == pair
+    assert first.tolist() == sorted(first.tolist())

@@ -12,7 +12,6 @@ from pydantic import ConfigDict, Field
 from profrx.evaluate import collect, evidence, trace, walk
 from profrx.evaluate.findings import closer_evaluator, lookup
 from profrx.evaluate.frames import frames_of, only_kernel
-from profrx.evaluate.group import groups_of
 from profrx.evaluate.lacking import NOT_COLLECTED, not_computable
 from profrx.evaluate.lacking import missing as names_missing
 from profrx.evaluate.outcomes import FIRED, NOT_APPLICABLE, OUTCOMES, Outcomes, guard_mask, run
@@ -154,7 +153,7 @@ def explained(
     names, first, tally = np.unique(words, return_index=True, return_counts=True)
     found.counts = {str(names[i]): int(tally[i]) for i in np.argsort(first)}
     rows = np.arange(frame.rows)
-    groups = rows if each else groups_of(frame)
+    groups = rows if each else frame.groups
     codes = np.unique(words, return_inverse=True)[1]
     keys = groups * (int(codes.max()) + 1) + codes
     _, lead, where = np.unique(keys, return_index=True, return_inverse=True)

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow.compute as pc
 
 from profrx.evaluate.frames import frames_of
-from profrx.evaluate.group import groups_of
 from profrx.evaluate.outcomes import OUTCOMES, Outcomes, run
 from profrx.evaluate.patterns import glob_to_regex
 from profrx.evaluate.program import Program, wanted_metrics
@@ -56,7 +55,7 @@ class Reports:
         if not rows.size:
             return result(declaration, test, False, f"no kernel matches {test.kernel!r}")
         words = outcome_words(outcomes, declaration, frame)
-        got, passed = counted(words[rows], groups_of(frame)[rows], test)
+        got, passed = counted(words[rows], frame.groups[rows], test)
         detail: tuple[str, ...] = ()
         if not passed:
             from profrx.evaluate.testing import tree

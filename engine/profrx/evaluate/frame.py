@@ -19,6 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from profrx.evaluate.numbering import group_rows
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -165,6 +167,13 @@ class Frame:
         """The subjects' own times in ns as numpy float64, NaN = unknown."""
         return self.column("weight_ns").to_numpy(zero_copy_only=False)
 
+    @cached_property
+    def groups(self) -> Any:
+        """The group of every row: launches of one kernel in one report, else the row itself."""
+        if self.scope == "launch":
+            return group_rows([self.column("report"), self.column("kernel_id")])[0]
+        return np.arange(self.rows)
+
     def take(self, rows: Any) -> Frame:
         """Return the frame of some rows, in the given order, still lazy."""
         rows = np.asarray(rows, dtype=np.int64)
@@ -181,7 +190,7 @@ class TakenLink:
     """The members of some rows of a frame, picked out when they are asked for."""
 
     def __init__(self, base: Link | TakenLink, rows: Any, total: int) -> None:
-        self.scope = base.scope
+        self.scope: str = base.scope
         self._base = base
         self._rows = rows
         self._total = total

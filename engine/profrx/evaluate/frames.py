@@ -17,14 +17,13 @@ import pyarrow.compute as pc
 
 from profrx.evaluate.arch import arch_number
 from profrx.evaluate.frame import SUBJECTS, Frame, Link, TableSupply
+from profrx.evaluate.numbering import group_rows
 from profrx.evaluate.patterns import glob_to_regex
 from profrx.evaluate.supply import LaunchSupply, columns_of
 from profrx_parsers import schema
 from profrx_parsers.registry import readers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from profrx_parsers.report import Report
 
 DOMAINS = {
@@ -250,25 +249,6 @@ def _joined(timeline: pa.Table | None, kernel_id: Any) -> dict[str, Any]:
         return {}
     where = _whole(pc.index_in(_whole(kernel_id), timeline.column("subject_id").combine_chunks()))
     return {name: column.take(where) for name, column in columns_of(timeline).items()}
-
-
-def group_rows(keys: Sequence[Any]) -> tuple[Any, Any]:
-    """Number the distinct combinations of some columns by first appearance.
-
-    Returns:
-        the group of each row, and the first row of each group (int64 numpy arrays). Null is a value of its own.
-    """
-    codes = np.zeros(len(keys[0]), dtype=np.int64)
-    for key in keys:
-        column = key.combine_chunks() if isinstance(key, pa.ChunkedArray) else key
-        part = column.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
-        codes = codes * (int(part.max(initial=0)) + 1) + part
-        codes = np.unique(codes, return_inverse=True)[1]
-    _, first, where = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
-    return rank[where], first[order]
 
 
 def _sum_known(owner: Any, weights: Any, rows: int) -> Any:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from profrx.evaluate.frames import group_rows
 from profrx.evaluate.outcomes import Fired, Outcomes, standing
 from profrx.report.model import CONFIDENCES, SEVERITIES, Confidence, Severity
 
@@ -86,17 +85,10 @@ def base_times(outcomes: Outcomes) -> dict[int, float]:
     return {r: w for r, w in zip(reports, frame.weights.tolist(), strict=True) if w == w and w > 0}
 
 
-def groups_of(frame: Frame) -> Any:
-    """Return the group of every row: launches of one kernel in one report, else the row itself."""
-    if frame.scope == "launch":
-        return group_rows([frame.column("report"), frame.column("kernel_id")])[0]
-    return np.arange(frame.rows)
-
-
 def candidates(outcomes: Outcomes) -> list[Candidate]:
     """Return every fired rule by group; suppressed symptoms are folded into the rule that explains them."""
     bases = base_times(outcomes)
-    groups = {scope: groups_of(frame) for scope, frame in outcomes.frames.scopes.items()}
+    groups = {scope: frame.groups for scope, frame in outcomes.frames.scopes.items()}
     orders = {
         scope: np.lexsort((-np.nan_to_num(frame.weights, nan=0.0), groups[scope]))
         for scope, frame in outcomes.frames.scopes.items()

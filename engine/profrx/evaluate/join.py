@@ -40,7 +40,7 @@ def join(parts: Sequence[Frames]) -> Frames:
             if wider in joined.scopes:
                 frame.wider[wider] = Link(joined.scopes[wider], _shifted(members, starts[wider], wider))
         for domain in dict.fromkeys(name for one in members for name in one.members):
-            inner = next(one.members[domain].frame.scope for one in members if domain in one.members)
+            inner = next(one.members[domain].scope for one in members if domain in one.members)
             owner = joined.scopes[inner].wider.get(scope) or _later(parts, inner, scope, starts, joined)
             frame.members[domain] = Link(joined.scopes[inner], owner.owner)
     return joined

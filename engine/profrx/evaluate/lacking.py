@@ -23,7 +23,7 @@ NOT_COLLECTED = frozenset({"missing", "no source"})
 
 def is_narrower(frame: Frame, scope: str) -> bool:
     """Whether a scope is that of members of a frame's rows: a row has many values of such a metric."""
-    return scope != frame.scope and any(link.frame.scope == scope for link in frame.members.values())
+    return scope != frame.scope and any(link.scope == scope for link in frame.members.values())
 
 
 def missing(evaluator: Evaluator, step: Step, row: int) -> dict[str, tuple[str, str]]:

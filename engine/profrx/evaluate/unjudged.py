@@ -148,7 +148,7 @@ def _rows_at(outcomes: Outcomes, scope: str, other: str, rows: Any) -> Any:
         owner = np.unique(frame.wider[other].owner[rows])
         return owner[owner >= 0]
     for link in frame.members.values():
-        if link.frame.scope == other:
+        if link.scope == other:
             return np.flatnonzero(np.isin(link.owner, rows))
     return np.zeros(0, dtype=np.int64)
 

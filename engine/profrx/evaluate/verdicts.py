@@ -8,7 +8,7 @@ import numpy as np
 
 from profrx.evaluate import evidence, trace, walk
 from profrx.evaluate.findings import closer_evaluator, lookup
-from profrx.evaluate.group import base_times, groups_of
+from profrx.evaluate.group import base_times
 from profrx.evaluate.lacking import missing as missing_names
 from profrx.evaluate.outcomes import suppliable
 from profrx.evaluate.template import render
@@ -40,7 +40,7 @@ def _of_table(
     judged = (code >= 0) | suppliable(outcomes.program, verdict, outcomes.metrics(verdict.scope))
     here = np.flatnonzero((frame.column("report").to_numpy() == report) & judged)
     weights = np.nan_to_num(frame.weights, nan=0.0)
-    keys = groups_of(frame)[here] * (len(verdict.rows) + 1) + code[here] + 1
+    keys = frame.groups[here] * (len(verdict.rows) + 1) + code[here] + 1
     _, group = np.unique(keys, return_inverse=True)
     time = np.bincount(group, weights=weights[here])
     order = np.argsort(-time, kind="stable")[:MAX_KERNELS]
