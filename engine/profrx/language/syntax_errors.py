@@ -8,7 +8,7 @@ from profrx.language.diagnostics import Diagnostic, Lines, did_you_mean
 from profrx.language.lr import Unexpected
 from profrx.language.recover import statement_words, swallowed
 from profrx.language.tables import tables
-from profrx.language.units import UNITS
+from profrx.language.units import unit_hint
 
 _NUMBER_BEFORE = re.compile(r"(?<![\w.-])\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?[ \t]*$")
 _SHOWN = {
@@ -66,19 +66,40 @@ def explain(stop: Unexpected, lines: Lines) -> Diagnostic:
     words = {w for w, terminal in tables().keywords.items() if terminal in stop.expected}
     if _is_unit_place(stop, lines, text, words):
         place = lines.span(found.start, found.start + len(text))
-        hint = did_you_mean(text, UNITS) or "docs/language.md lists the units"
-        hint = "a unit is written without quotes" if found.type == "STRING" else hint
+        hint = "a unit is written without quotes" if found.type == "STRING" else unit_hint(text)
         return Diagnostic("unknown-unit", f"`{text}` is not a unit", place, hint=hint)
     if found == '"':
         hint = 'close it with " on the same line, or use """ for several lines'
         return Diagnostic("unclosed-string", "this string is not closed", place, hint=hint)
-    hint = _FOREIGN.get(found[:1], "") if found.type in ("?", "EQUAL", "UNIT") else ""
+    double = lines.text[max(0, found.start - 1) : found.start + 2]
+    foreign = found.type in ("?", "EQUAL", "UNIT") and not any(pair in double for pair in ("=>", "=<", ":="))
+    hint = _FOREIGN.get(found[:1], "") if foreign else ""
     if text[:1].isalpha():
         place = lines.span(found.start, found.start + len(text))
         hint = did_you_mean(text, words)
         if not hint and text in statement_words():
             hint = f"`{text}` begins a statement; what stands before it is not complete"
+    hint = hint or _missing(stop, lines, text)
     return Diagnostic("syntax", f"unexpected `{text[:40]}`", place, hint=hint, expected=expected)
+
+
+def _missing(stop: Unexpected, lines: Lines, text: str) -> str:
+    """What is perhaps lacking before the place."""
+    start = stop.found.start
+    pair = lines.text[max(0, start - 1) : start + 2]
+    if pair[:2] in ("=>", "=<") or pair[1:] in ("=>", "=<"):
+        return "write >= or <="
+    if pair[1:] == ":=" or pair[:2] == ":=":
+        return "write ="
+    if stop.expected == ("GLOBAL", "LOCAL"):
+        return "write `global` for a share of the run time, `local` for a share of one unit's time"
+    if stop.expected == ("STRING",):
+        return "texts are written in double quotes"
+    if text in ("is", "equals"):
+        return "write ==; whether a value is there is known(x)"
+    if "COMMA" in stop.expected and (text[:1].isalnum() or text[:1] in "_-"):
+        return "perhaps a comma is missing before it"
+    return ""
 
 
 def _is_unit_place(stop: Unexpected, lines: Lines, text: str, words: set[str]) -> bool:
@@ -88,7 +109,7 @@ def _is_unit_place(stop: Unexpected, lines: Lines, text: str, words: set[str]) -
     before = lines.text[max(0, stop.found.start - 48) : stop.found.start]
     if not text[:1].isalpha() or not _NUMBER_BEFORE.search(before):
         return False
-    return bool(did_you_mean(text, UNITS)) or not did_you_mean(text, words)
+    return "mean" in unit_hint(text) or not did_you_mean(text, words)
 
 
 def _word_at(text: str, at: int) -> str:

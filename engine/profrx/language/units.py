@@ -67,8 +67,8 @@ class UnitError(ValueError):
 
     @property
     def hint(self) -> str:
-        """The nearest units."""
-        return did_you_mean(self.unit, UNITS)
+        """What was meant."""
+        return unit_hint(self.unit)
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,35 @@ def is_unit(name: str) -> bool:
         return bool(name) and unit(name) is not None
     except UnitError:
         return False
+
+
+_SPELT_OUT = {
+    **dict.fromkeys(("percent", "pct", "percentage"), "%"),
+    **dict.fromkeys(("byte", "bytes", "b"), "B"),
+    **dict.fromkeys(("second", "seconds", "sec"), "s"),
+    **dict.fromkeys(("millisecond", "milliseconds", "msec"), "ms"),
+    **dict.fromkeys(("microsecond", "microseconds", "usec"), "us"),
+    **dict.fromkeys(("nanosecond", "nanoseconds", "nsec"), "ns"),
+    **dict.fromkeys(("flop", "flops", "FLOPS"), "FLOP"),
+    **dict.fromkeys(("instruction", "instructions", "insts"), "inst"),
+    **{
+        name.lower(): name
+        for name in ("KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "Hz", "kHz", "MHz", "GHz")
+    },
+    **{"watt": "W", "watts": "W", "joule": "J", "joules": "J", "celsius": "C", "degrees": "C"},
+}
+
+
+def unit_hint(name: str) -> str:
+    """What a word that is no unit was perhaps meant to be."""
+    top, slash, bottom = name.partition("/")
+    parts = [
+        part if part in UNITS else _SPELT_OUT.get(part, _SPELT_OUT.get(part.lower(), ""))
+        for part in (top, bottom)
+    ]
+    if parts[0] and (parts[1] or not slash):
+        return f"did you mean {parts[0]}{slash}{parts[1]}?"
+    return did_you_mean(name, UNITS) or "docs/language.md lists the units"
 
 
 def convert(value: Number, source: str, target: str) -> Number:
