@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from profrx.language.check import check
 from profrx.language.diagnostics import Diagnostic
 from profrx.language.pack import Source, assemble
 from profrx.language.parse import read
 
-from .conftest import Judge
+from .conftest import Judge, assembled
 
 HEAD = 'rule r { title "R" cause memory-latency fix "f" because "b" '
 TESTS = ' test "a" { given x = 1 expect fired } '
@@ -278,3 +279,10 @@ def test_estimates_that_the_condition_keeps_in_range(judge: Judge, when: str, es
 def test_estimates_that_it_does_not(judge: Judge, estimate: str) -> None:
     more = f'param limit = 30 % in 0 % .. 100 % "m" see guide estimate global {estimate}'
     assert of(judge(whole("dram.throughput > limit", more)), "estimate-out-of-range")
+
+
+def test_every_message_says_how_to_repair_it() -> None:
+    found = [d for text, *_ in SYNTAX for d in read(text, "r").diagnostics]
+    found += [d for text, *_ in MEANING for d in check(assembled(text))]
+    silent = {(d.code, d.message) for d in found if not d.help and not d.expected}
+    assert not silent

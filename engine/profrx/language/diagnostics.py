@@ -100,10 +100,36 @@ class Diagnostic:
     expected: tuple[str, ...] = ()
     subject: str = ""
 
+    @property
+    def help(self) -> str:
+        """How to repair it: its own hint, or what usually helps."""
+        return self.hint or USUAL_REPAIR.get(self.code, "")
+
     def __str__(self) -> str:
         place = f"{self.span.file}:{self.span.line}:{self.span.column}: " if self.span.file else ""
-        hint = f" ({self.hint})" if self.hint else ""
+        hint = f" ({self.help})" if self.help else ""
         return f"{place}{self.severity}[{self.code}]: {self.message}{hint}"
+
+
+USUAL_REPAIR = {
+    "argument-count": "docs/language.md lists the functions and their arguments",
+    "cycle": "drop one of the links",
+    "default-outside-range": "widen the range or change the default",
+    "duplicate-statement": "keep one of them",
+    "empty-range": "write the lower end first",
+    "misplaced-statement": "move it or drop it",
+    "missing-statement": "add a line for it",
+    "number-too-large": "write a smaller number, or a larger unit",
+    "require": "change a default or the requirement",
+    "template": "a field is {name}, {name:.1f unit} or {name:.0%}",
+    "test-expectation": "write one: expect fired, expect not fired, expect unknown, or a row",
+    "title": "shorten it to the problem itself",
+    "type-mismatch": "compare text with text and numbers with numbers",
+    "unit-mismatch": "`*` and `/` combine units; the result must fit",
+    "unknown-name": "declare it with `let` or `param`, or use a metric",
+    "whole-number": "drop the fraction",
+}
+"""Help for codes whose message has nothing more special to say."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

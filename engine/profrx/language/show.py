@@ -50,7 +50,7 @@ def _paragraph(diagnostic: Diagnostic, files: Mapping[str, list[str]]) -> str:
     head = f"{place}{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
     excerpt = _excerpt(span, files.get(span.file, []))
     expected = f"\n  expected: {', '.join(diagnostic.expected[:8])}" if diagnostic.expected else ""
-    hint = f"\n  help: {diagnostic.hint}" if diagnostic.hint else ""
+    hint = f"\n  help: {diagnostic.help}" if diagnostic.help else ""
     return f"{head}{excerpt}{expected}{hint}{about}\n  see: {DOCS}#{diagnostic.code}"
 
 
@@ -86,7 +86,7 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> str:
             "column": d.span.column,
             "end_line": d.span.end_line,
             "end_column": d.span.end_column,
-            "help": d.hint,
+            "help": d.help,
             "expected": list(d.expected),
             "subject": d.subject,
             "docs": f"{DOCS}#{d.code}",
@@ -120,7 +120,7 @@ def to_sarif(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def _result(d: Diagnostic, codes: list[str]) -> dict[str, Any]:
-    text = f"{d.message}; {d.hint}" if d.hint else d.message
+    text = f"{d.message}; {d.help}" if d.help else d.message
     result: dict[str, Any] = {
         "ruleId": d.code,
         "ruleIndex": codes.index(d.code),
