@@ -172,3 +172,25 @@ def test_every_problem_code_is_documented() -> None:
         re.findall(r"^\| `([a-z0-9-]+)` \| (?:info|warning|data-loss|error) \|", ERRORS, re.MULTILINE)
     )
     assert problem_codes() <= listed
+
+
+def test_the_example_page_has_the_parts_of_a_page_made_today() -> None:
+    """Words and numbers move with the rules; the parts and the verdict must not."""
+    import profrx
+
+    shown = (ROOT / "docs" / "example" / "page.md").read_text(encoding="utf-8")
+    made = profrx.render(
+        profrx.diagnose([ROOT / "fixtures" / "ncu" / "matmul-naive" / "report.ncu-repz"]), "md"
+    )
+    parts = {
+        "## Verdict",
+        "## Speed of light",
+        "## Top stall reasons",
+        "## Roofline",
+        "## Top fix",
+        "## Findings",
+    }
+    for page in (shown, made):
+        assert parts <= set(page.splitlines())
+    assert shown.splitlines()[0] == made.splitlines()[0]
+    assert (ROOT / "docs" / "example" / "page-roofline.svg").exists()
