@@ -174,3 +174,39 @@ def test_a_broken_pack_does_not_spoil_the_cache_of_others(
     assert len(list(own_cache.glob("*.mpk"))) == 1
     assert not list(own_cache.glob("*.ok"))
     assert [d.code for d in load_pack([folder, bad], default=False).diagnostics] == ["unexpected-end"]
+
+
+def test_includes_restrict_a_pack(folder: Path, rule_text: Callable[..., str]) -> None:
+    (folder / "other").mkdir()
+    (folder / "other" / "two.rule").write_text(rule_text("two"), "utf-8")
+    header = folder / "pack.rule"
+    header.write_text('pack "p" version "1" { include "sub/" include "catalogue.rule" }', "utf-8")
+    pack = load_pack([folder], default=False)
+    assert list(pack.rules) == ["one"]
+    assert not pack.diagnostics
+    assert pack.packs[0].name == "p"
+
+
+@pytest.mark.parametrize("part", ["/etc/", "../x", "https://example.org/", "C:/x", "~/x", "nothing/"])
+def test_includes_stay_inside(folder: Path, part: str) -> None:
+    (folder / "pack.rule").write_text(f'pack "p" {{ include "catalogue.rule" include "{part}" }}', "utf-8")
+    assert [d.code for d in load_pack([folder], default=False).diagnostics] == ["bad-include"]
+
+
+@pytest.mark.parametrize(
+    ("demand", "fits"),
+    [
+        (">=0.1", True),
+        (">=0.1,<2", True),
+        (">=99", False),
+        ("==0.1.0", True),
+        ("!=0.1", False),
+        ("newest", False),
+        (">0.0.9", True),
+    ],
+)
+def test_a_pack_for_another_engine_is_left_out(folder: Path, demand: str, fits: bool) -> None:
+    (folder / "pack.rule").write_text(f'pack "p" requires engine "{demand}"', "utf-8")
+    pack = load_pack([folder], default=False)
+    assert bool(pack.rules) == fits
+    assert [d.code for d in pack.diagnostics] == ([] if fits else ["engine-version"])

@@ -18,6 +18,7 @@ from typing import Any
 from profrx.language import ast
 from profrx.language.cache import digest_of
 from profrx.language.diagnostics import Diagnostic, did_you_mean
+from profrx.language.headers import excluded, header_problems
 from profrx.language.parse import read
 from profrx.language.scan import MAX_FILE
 
@@ -217,9 +218,9 @@ def assemble(
     """
     tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES.values()}
     origin: dict[tuple[str, str], str] = {}
-    packs: list[ast.Pack] = []
     diagnostics: list[Diagnostic] = []
     files: dict[str, str] = {}
+    read_files: list[tuple[Source, Declarations]] = []
     extensions: list[ast.Metric] = []
     sources = list(sources)
     for source in sources:
@@ -237,9 +238,12 @@ def assemble(
             declarations = parsed.file.declarations
             if fresh is not None:
                 fresh[source.name] = declarations
-        for node in declarations:
+        read_files.append((source, declarations))
+    packs = [node for _, declarations in read_files for node in declarations if isinstance(node, ast.Pack)]
+    left_out = _judge_headers(packs, read_files, diagnostics)
+    for source, declarations in read_files:
+        for node in declarations if source.name not in left_out else ():
             if isinstance(node, ast.Pack):
-                packs.append(node)
                 continue
             table = tables[_TABLES[type(node)]]
             kind = type(node).__name__.lower()
@@ -272,6 +276,23 @@ def assemble(
         digest=_digest(sources),
         files=files,
     )
+
+
+def _judge_headers(
+    packs: list[ast.Pack], read_files: list[tuple[Source, Declarations]], diagnostics: list[Diagnostic]
+) -> set[str]:
+    """Files that are left out: those that a header does not include, and all of a pack that this engine cannot run."""
+    from profrx import __version__
+
+    owner = {source.name: source.pack for source, _ in read_files}
+    left_out: set[str] = set()
+    for header in packs:
+        files = [name for name, pack in owner.items() if pack == owner[header.span.file]]
+        problems = header_problems(header, files, __version__)
+        diagnostics += problems
+        unfit = any(problem.code == "engine-version" for problem in problems)
+        left_out |= set(files) if unfit else excluded(header, files)
+    return left_out
 
 
 def _extended(metric: ast.Metric, more: ast.Metric) -> ast.Metric:
