@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 FACTS: dict[str, tuple[str, ...]] = {
     "dispatch": ("index", "dispatch_id"),
@@ -63,6 +64,7 @@ def plain(name: str) -> str:
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
+@lru_cache(maxsize=16_384)
 def fact_of(name: str) -> str | None:
     """Return the fact a column holds, or None for a counter."""
     return _FACT_OF.get(plain(name))
