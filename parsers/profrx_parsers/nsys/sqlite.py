@@ -57,9 +57,8 @@ class SqliteTables(TabularTables):
 
     @cached_property
     def _columns(self) -> dict[str, list[str]]:
-        rows = self._db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchmany(
-            10_000
-        )
+        # no views: exports have none, and one may be a recursion without end
+        rows = self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchmany(10_000)
         return {
             str(table): [str(row[1]) for row in self._db.execute(f"PRAGMA table_info({_quoted(str(table))})")]
             for (table,) in rows

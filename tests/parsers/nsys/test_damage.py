@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +17,7 @@ from profrx_parsers.nsys.raw import Strings
 from profrx_parsers.nsys.rep import RepTables
 from profrx_parsers.nsys.work import read_launches
 from profrx_parsers.problems import ProblemLog
+from profrx_parsers.registry import open_report
 
 
 def _text(value: bytes) -> bytes:
@@ -53,3 +57,18 @@ def test_impossible_times_give_no_duration() -> None:
     calls = read_calls(raw, read_ranges(raw, None))
     launches = read_launches(raw, calls, DeviceMap(), ProblemLog())
     assert launches.column("duration_ns").to_pylist() == [5, None, None, None, None]
+
+
+def test_a_view_without_end_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "view.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            """
+            CREATE TABLE StringIds (id INTEGER, value TEXT);
+            INSERT INTO StringIds VALUES (0, 'k');
+            CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS
+                WITH RECURSIVE r(start) AS (SELECT 1 UNION ALL SELECT start + 1 FROM r)
+                SELECT start, start + 1 AS end, 0 AS demangledName FROM r;
+            """
+        )
+    assert open_report(path).table("launches").num_rows == 0
