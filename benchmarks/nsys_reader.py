@@ -73,7 +73,9 @@ def shifter() -> Callable[[bytes, int, int], bytes]:
         inner = event.nested_type.add(name=f"T{outer}")
         for number in sorted(n for o, n in (*TIMES, *CORRELATIONS) if o == outer):
             inner.field.add(name=f"f{number}", number=number, label=kind.LABEL_OPTIONAL, type=kind.TYPE_INT64)
-        field = event.field.add(name=f"f{outer}", number=outer, label=kind.LABEL_OPTIONAL, type=kind.TYPE_MESSAGE)
+        field = event.field.add(
+            name=f"f{outer}", number=outer, label=kind.LABEL_OPTIONAL, type=kind.TYPE_MESSAGE
+        )
         field.type_name = f".E.T{outer}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
@@ -94,6 +96,7 @@ def shifter() -> Callable[[bytes, int, int], bytes]:
 def grow(path: Path, times: int, into: Path) -> None:
     """Write a report with the events of `path` repeated, each time later and with new correlation ids."""
     import pyarrow as pa
+
     from profrx_parsers.nsys.container import open_container
     from profrx_parsers.nsys.merge import Form
     from profrx_parsers.problems import ProblemLog
@@ -101,7 +104,7 @@ def grow(path: Path, times: int, into: Path) -> None:
 
     data = path.read_bytes()
     box = open_container(memoryview(data), str(path), ProblemLog())
-    first, strings = box._first_block, box._strings_at
+    strings = box._strings_at
     length = (box.state.integer(18) or 0) - (box.state.integer(17) or 0)
     form, move, codec = Form({(1,): "bytes"}), shifter(), pa.Codec("lz4_raw")
     blocks = [list(form.parse([block]).f1) for block in box.event_blocks()]
@@ -155,12 +158,21 @@ def export_of(rows: int, into: Path) -> None:
         " returnValue INTEGER, nestingLevel INTEGER, callchainId INTEGER);"
     )
     thread = 1 << 48 | 1000 << 24 | 1000
-    names = [f"range number {i}" for i in range(500)] + ["cudaLaunchKernel_v7000", "a_kernel", "a_kernel(float*)", "read"]
+    names = [f"range number {i}" for i in range(500)] + [
+        "cudaLaunchKernel_v7000",
+        "a_kernel",
+        "a_kernel(float*)",
+        "read",
+    ]
     db.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(names))
     steps = range(rows // 5)
     db.executemany(
         "INSERT INTO NVTX_EVENTS VALUES (?, ?, 59, NULL, NULL, NULL, NULL, ?, NULL, ?, 0)",
-        ((s * 5000 + d * 100, s * 5000 + 5000 - d * 100, thread, (s + d) % 500) for s in steps for d in range(5)),
+        (
+            (s * 5000 + d * 100, s * 5000 + 5000 - d * 100, thread, (s + d) % 500)
+            for s in steps
+            for d in range(5)
+        ),
     )
     db.executemany(
         "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 0, ?, ?, 500, 0)",
@@ -186,7 +198,9 @@ def child(path: str, kind: str) -> None:
 
 def main() -> None:
     """Parse the command line and measure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("report", nargs="?")
     parser.add_argument("--grow", type=int)
     parser.add_argument("--sqlite", type=int)
