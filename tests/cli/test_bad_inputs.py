@@ -149,3 +149,42 @@ def test_an_unknown_file_is_told_in_a_short_line(profrx: Run, tmp_path: Path) ->
     assert "named like: Nsight Compute report" in first
     assert ".nsys-rep" in second
     assert max(len(first), len(second)) < len(str(tmp_path)) + 400
+
+
+def test_an_input_without_permission_costs_the_others_nothing(
+    profrx: Run, tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Permission is asked of the file when it is opened, not of the call: root may open everything."""
+    locked = tmp_path / "locked.ncu-rep"
+    locked.write_bytes(b"NVR\x00")
+    sound, may = Path.open, os.access
+
+    def refuse(path: Path, *rest: Any, **more: Any) -> Any:
+        if path == locked:
+            raise PermissionError(13, "Permission denied", str(path))
+        return sound(path, *rest, **more)
+
+    monkeypatch.setattr(os, "access", lambda path, *rest: path != str(locked) and may(path, *rest))
+    monkeypatch.setattr(Path, "open", refuse)
+    ran = profrx("diagnose", locked, report)
+    assert ran.code == 3
+    assert "[input-permission]" in ran.err
+    assert "gather_strided" in ran.out
+
+
+def test_a_pack_that_cannot_be_read_is_named(
+    profrx: Run, tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = tmp_path / "p.rule"
+    pack.write_text("# nothing", encoding="utf-8")
+    sound = Path.open
+
+    def refuse(path: Path, *rest: Any, **more: Any) -> Any:
+        if path == pack:
+            raise PermissionError(13, "Permission denied", str(path))
+        return sound(path, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    ran = profrx("diagnose", report, "--pack", pack)
+    assert ran.code == 2
+    assert f"{pack} cannot be read: Permission denied [pack-unreadable]" in ran.err

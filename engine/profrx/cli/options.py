@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 Verb = TypeVar("Verb", bound="Callable[..., Any]")
 
-PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path())
-PATH = click.argument("path", type=click.Path())
+INPUT = click.Path(readable=False)
+"""An input that may not be read is told when its turn comes: it must not cost the other inputs their analysis."""
+PATHS = click.argument("paths", nargs=-1, required=True, type=INPUT)
+PATH = click.argument("path", type=INPUT)
 OUTPUT = click.option(
     "-o", "--output", type=click.Path(dir_okay=False), help="Write here; the suffix decides the format."
 )
