@@ -45,7 +45,9 @@ def test_picture_names_kernel_and_roofs_as_text(findings: Findings) -> None:
     assert "FLOP per byte of DRAM traffic" in words
 
 
-@pytest.mark.parametrize("name", ["$x^2$", "a<b>&c", "\\frac{1}", "x\x1b[31m", "名前", "--><script>"])
+@pytest.mark.parametrize(
+    "name", ["$x^2$", "a<b>&c", "\\frac{1}", "x\x1b[31m", "名前", "--><script>", "_attn_fwd"]
+)
 def test_names_are_literal(name: str) -> None:
     root = ET.fromstring(svg([point(name)]))
     words = ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]

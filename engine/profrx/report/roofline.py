@@ -119,12 +119,13 @@ def _draw(
         _text(axes, at, roof, label, ha="right", va="bottom", fontsize=8)
         previous = math.inf if crowded else roof
     kernels = list(dict.fromkeys(p.kernel for p in points))
+    labels = []
     for point in points:
         colour = SERIES[kernels.index(point.kernel) % len(SERIES)]
         marker = MARKERS.get(point.precision, "o")
-        label = f"{middle_cut(clean(point.short), 36)} ({point.precision})"
+        labels.append(f"{middle_cut(clean(point.short), 36)} ({point.precision})")
         axes.plot(
-            [point.intensity], [point.flop_per_s], marker, color=colour, markersize=7, label=label, zorder=3
+            [point.intensity], [point.flop_per_s], marker, color=colour, markersize=7, label="point", zorder=3
         )
     axes.xaxis.set_major_locator(LogLocator(numticks=7))
     axes.xaxis.set_major_formatter(lambda x, _: numbers.digits(x, 1))
@@ -137,8 +138,9 @@ def _draw(
     legend = axes.legend(
         loc="lower right", fontsize=8, frameon=True, facecolor=PAPER, edgecolor=FAINT, labelcolor=INK
     )
-    for text in legend.get_texts():
+    for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set_parse_math(False)
+        text.set_text(label)  # only now: a legend leaves out labels that begin with an underscore
 
 
 def _text(axes: Any, x: float, y: float, text: str, **how: Any) -> Any:
