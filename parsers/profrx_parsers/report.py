@@ -128,6 +128,16 @@ class Report:
             self._tables[name] = loader() if loader else schema.empty(name)
         return self._tables[name]
 
+    def release(self, *names: str) -> None:
+        """Forget tables that were read, to give their memory back; asked for again, they are read again.
+
+        A reader that keeps parts of its own lets go of them in ``extras["release"]``, a function of the name.
+        """
+        for name in names:
+            self._tables.pop(name, None)
+            if "release" in self.extras:
+                self.extras["release"](name)
+
     def has(self, name: str) -> bool:
         """Whether this kind of input can hold the table at all (it may still be empty)."""
         return name == "problems" or name in self._loaders

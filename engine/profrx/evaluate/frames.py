@@ -94,7 +94,7 @@ def source_tool(report: Report) -> str:
 
 def _timeline(report: Report) -> dict[str, pa.Table]:
     """Timeline metrics by scope; empty for captures that record neither times nor sums over kernels."""
-    launches, copies = report.table("launches"), report.table("copies")
+    launches, copies = report.compact("launches"), report.compact("copies")
     timeless = all(table.column("start_ns").null_count == table.num_rows for table in (launches, copies))
     if timeless and (launches.num_rows or not report.table("summaries").num_rows):
         return {}
@@ -102,6 +102,7 @@ def _timeline(report: Report) -> dict[str, pa.Table]:
 
     if "timeline_tables" not in report.extras:
         report.extras["timeline_tables"] = timeline_metrics(report)  # the page's summary reads them too
+        report.release("ranges", "ops")  # by the million, and read for these metrics only
     return dict(report.extras["timeline_tables"])
 
 

@@ -105,7 +105,7 @@ def _slim(value: Any) -> Any:
     return np.broadcast_to(value[0], len(value))
 
 
-def read_timeline(report: Report) -> Timeline:
+def read_timeline(report: Report, *, with_ranges: bool = True) -> Timeline:
     """Take what the metrics need out of a report; operations without times are left out."""
     calls_table = report.compact("api_calls")
     calls = _calls(calls_table)
@@ -114,7 +114,7 @@ def read_timeline(report: Report) -> Timeline:
         launches = launches.slice(0, 0)
     work = _join([_launches(launches), _copies(report.compact("copies"), calls_table)])
     end = max((int(part.max()) for part in (work.end, calls.end) if len(part)), default=0)
-    ranges = read_ranges((report.compact("ranges"), report.compact("ops")), end)
+    ranges = read_ranges([report.compact(name) for name in ("ranges", "ops")] if with_ranges else [], end)
     session = report.extras.get("session_ns")
     return Timeline(
         work=work,

@@ -93,6 +93,7 @@ def _part(table: pa.Table, until: int) -> _Part:
 
 
 def _join(parts: Sequence[Named]) -> Named:
+    parts = [*parts, Named(*(np.empty(0, np.int64) for _ in range(3)))]
     return Named(
         np.concatenate([p.start for p in parts]),
         np.concatenate([p.end for p in parts]),

@@ -51,10 +51,11 @@ def busy_summary(report: Report) -> dict[str, Any] | None:
     unknown), `window_ns`, `session_ns`, `idle` (list of `reason`, `share`, `meaning`, largest first), `devices` (list of
     `device`, `busy_share`), `kernels` (see `kernels_worth_profiling`).
     """
-    timeline = read_timeline(report)
+    known = report.extras.get("timeline_tables")
+    timeline = read_timeline(report, with_ranges=not known)
     if not len(timeline.work):
         return None
-    tables = report.extras.get("timeline_tables") or Metrics(report, timeline).tables()
+    tables = known or Metrics(report, timeline).tables()
     row = tables["report"].to_pylist()[0]
     idle = [
         {"reason": r, "share": row[f"idle_{r}_share"], "meaning": _MEANING[r]}

@@ -72,6 +72,11 @@ class Capture:
     def _calls(self) -> host.Calls:
         return host.read_calls(self.raw, self._ranges)
 
+    def release(self, name: str) -> None:
+        """Let go of a kept table; see `Report.release`."""
+        if name == "ranges":
+            self.__dict__.pop("_ranges", None)
+
     def devices(self) -> pa.Table:
         """GPUs."""
         return self._devices[0]
@@ -136,7 +141,12 @@ def report_of(raw: RawTables, facts: Facts, source: Source, log: ProblemLog, wan
         "memory_events": capture.memory_events,
         "samples": capture.samples,
     }
-    extras: dict[str, Any] = {"session_ns": facts.duration_ns, "os_calls": capture.os_calls, "raw": raw}
+    extras: dict[str, Any] = {
+        "session_ns": facts.duration_ns,
+        "os_calls": capture.os_calls,
+        "raw": raw,
+        "release": capture.release,
+    }
     return Report(info, loaders, log, extras)
 
 
