@@ -119,8 +119,9 @@ def _gap(text: str, first: bool = False) -> _Gap:
 
 
 def _comment(line: str) -> str:
+    """A comment begins with ``# ``; what is indented behind that stays so."""
     body = line.strip()
-    return f"# {body[1:].strip()}".rstrip() if body.startswith("#") and body[1:2] not in ("#", "!") else body
+    return f"# {body[1:]}" if body.startswith("#") and body[1:2] not in ("", " ", "#", "!") else body
 
 
 def _declaration(text: str, tokens: list[Token], layout: _Layout) -> list[str]:
