@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import ConfigDict, Field
 
 from profrx.evaluate import collect, evidence, trace, walk
-from profrx.evaluate.findings import closer_evaluator, lookup
+from profrx.evaluate.closer import closer_evaluator, lookup
 from profrx.evaluate.frames import frames_of, only_kernel
 from profrx.evaluate.lacking import NOT_COLLECTED, not_computable
 from profrx.evaluate.lacking import missing as names_missing

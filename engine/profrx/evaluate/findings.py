@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from profrx.evaluate import collect, evidence, operators, trace
+from profrx.evaluate import collect, evidence, trace
+from profrx.evaluate.closer import Closer, look_closer, lookup
 from profrx.evaluate.group import Candidate
 from profrx.evaluate.locations import locations
-from profrx.evaluate.metrics import Metrics
 from profrx.evaluate.rank import order
-from profrx.evaluate.showing import shown_unit, text_of
+from profrx.evaluate.showing import text_of
+from profrx.evaluate.spread import Spread
 from profrx.evaluate.template import render
 from profrx.language import ast
 from profrx.report.model import Evidence, Finding, Link, Saving, Subject
 
 if TYPE_CHECKING:
-    from profrx.evaluate.compile import Evaluator
     from profrx.evaluate.outcomes import Outcomes
     from profrx_parsers.report import Report
 
@@ -28,19 +25,6 @@ MAX_FINDINGS = 2000
 
 NARROW_MARGIN = 0.10
 """Below this distance from its threshold, relative to it, a decision is of low confidence."""
-
-
-@dataclass(frozen=True)
-class Closer:
-    """A rule seen on its candidates' heaviest subjects only: row i belongs to candidate i.
-
-    Attributes:
-        evaluator: over the frame of those subjects.
-        step: the traced condition.
-    """
-
-    evaluator: Evaluator
-    step: trace.Step
 
 
 def findings(
@@ -55,87 +39,43 @@ def findings(
         top: how many to return; None = all (at most `MAX_FINDINGS`).
     """
     kept = order(found)[:MAX_FINDINGS]
-    closer: dict[str, Closer] = {}
-    places: dict[int, tuple[str, int]] = {}
+    places: dict[int, Place] = {}
     by_rule: dict[str, list[Candidate]] = {}
     for one in kept:
         by_rule.setdefault(one.rule.name, []).append(one)
-    for name, members in by_rule.items():
-        closer[name] = look_closer(outcomes, members[0].rule, [one.lead for one in members])
+    for members in by_rule.values():
+        closer = look_closer(outcomes, members[0].rule, [one.lead for one in members])
+        spread = Spread(outcomes, members)
         for at, one in enumerate(members):
-            places[id(one)] = (name, at)
+            places[id(one)] = Place(closer, spread, at)
             if not one.confidence:
-                margin = evidence.smallest_margin(closer[name].evaluator, closer[name].step, at)
+                margin = evidence.smallest_margin(closer.evaluator, closer.step, at)
                 one.confidence = "low" if margin is not None and margin < NARROW_MARGIN else "medium"
     ranked = order(kept)[:top]
     return [
-        _finding(outcomes, one, rank, closer[places[id(one)][0]], places[id(one)][1], report)
-        for rank, one in enumerate(ranked, start=1)
+        _finding(outcomes, one, rank, places[id(one)], report) for rank, one in enumerate(ranked, start=1)
     ]
 
 
-def look_closer(outcomes: Outcomes, rule: ast.Rule | ast.Verdict | ast.Guard, rows: Sequence[int]) -> Closer:
-    """Evaluate a declaration's condition on some rows and keep every part's value."""
-    evaluator = closer_evaluator(outcomes, rule, rows)
-    condition = rule.rows[0].when if isinstance(rule, ast.Verdict) else rule.when
-    return Closer(evaluator, trace.trace(evaluator, condition))
+@dataclass(frozen=True)
+class Place:
+    """Where a candidate is found in what was evaluated for its rule: row `at`."""
+
+    closer: Closer
+    spread: Spread
+    at: int
 
 
-def closer_evaluator(
-    outcomes: Outcomes, rule: ast.Rule | ast.Verdict | ast.Guard, rows: Sequence[int]
-) -> Evaluator:
-    """Return an evaluator over some rows of a declaration's frame, guards on metrics included."""
-    frame = outcomes.frames.scopes[rule.scope]
-    at = np.asarray(rows, dtype=np.int64)
-    whole = outcomes.metrics(rule.scope)
-    part = Metrics(outcomes.program.pack, frame.take(at), given=_taken(whole, at))
-    for name, (mask, guard) in whole.blocked.items():
-        part.block(name, mask[at], guard)
-    evaluator = outcomes.evaluator(rule, part)
-    full = evaluator.fired
-    evaluator.fired = lambda name: _picked(full(name) if full else operators.UNDECIDED, at)
-    return evaluator
-
-
-def _taken(whole: Metrics, at: Any) -> dict[str, tuple[Any, Any]]:
-    import pyarrow as pa
-
-    rows = pa.array(at)
-    return {name: (values.take(rows), mask.take(rows)) for name, (values, mask) in whole.given.items()}
-
-
-def _picked(column: Any, at: Any) -> Any:
-    import pyarrow as pa
-
-    return column if isinstance(column, pa.Scalar) else column.take(pa.array(at))
-
-
-def lookup(evaluator: Evaluator, row: int) -> Callable[[str], tuple[Any, str]]:
-    """Return what a template's names mean on a row."""
-
-    def find(name: str) -> tuple[Any, str]:
-        expr = ast.Name(name)
-        known = evaluator.let(name) or evaluator.param(name) or name in evaluator.metrics.pack.metrics
-        if not known:
-            return None, ""
-        column = operators.spread(evaluator.value(expr), evaluator.rows)
-        return column[row].as_py(), shown_unit(evaluator, expr)
-
-    return find
-
-
-def _finding(
-    outcomes: Outcomes, one: Candidate, rank: int, closer: Closer, at: int, report: Report
-) -> Finding:
-    rule, evaluator = one.rule, closer.evaluator
+def _finding(outcomes: Outcomes, one: Candidate, rank: int, place: Place, report: Report) -> Finding:
+    rule, closer, at = one.rule, place.closer, place.at
+    evaluator = closer.evaluator
     program = outcomes.program
     fill = lookup(evaluator, at)
     estimated: tuple[ast.Expr, ...] = ()
     if rule.estimate is not None:
         estimated = (rule.estimate.low, *([rule.estimate.high] if rule.estimate.high is not None else []))
     lines = evidence.evidence(evaluator, closer.step, at, estimated)
-    if len(one.rows) > 1:
-        _note_ranges(outcomes, one, lines, closer, at)
+    _note_ranges(lines, closer, place.spread, at)
     lines = evidence.add_own_lines(lines, evaluator, rule.evidence, at)
     because = render(rule.because, fill)
     for symptom in one.explains:
@@ -171,24 +111,17 @@ def _finding(
     )
 
 
-def _note_ranges(outcomes: Outcomes, one: Candidate, lines: list[Evidence], closer: Closer, at: int) -> None:
+def _note_ranges(lines: list[Evidence], closer: Closer, spread: Spread, at: int) -> None:
     """Add to compared evidence how its value spreads over the group's subjects."""
-    spread = closer_evaluator(outcomes, one.rule, one.rows)
     for leaf in trace.deciding(closer.step, at):
         fact = trace.fact(closer.evaluator, leaf, at)
-        line = next(
-            (e for e in lines if e.metric == text_of(fact.measured) and e.threshold is not None), None
-        )
-        if line is None or not isinstance(fact.value, float):
+        if not isinstance(fact.value, float):
             continue
-        values = operators.as_floats(spread.value(fact.measured), spread.rows)
-        values = values[~np.isnan(values)]
-        if values.size and values.min() < values.max():
-            from profrx.evaluate.quantity import from_base
-
-            low, high = (from_base(float(v), fact.unit) for v in (values.min(), values.max()))
-            unit = f" {fact.unit}" if fact.unit and fact.unit != "ratio" else ""
-            line.label += f" ({low:.4g} .. {high:.4g}{unit} over {values.size} launches)"
+        name = text_of(fact.measured)
+        line = next((e for e in lines if e.metric == name and e.threshold is not None), None)
+        told = spread.text(at, fact.measured, fact.unit) if line is not None else ""
+        if line is not None and told and told not in line.label:
+            line.label += f" ({told})"
 
 
 def subject_of(outcomes: Outcomes, one: Candidate) -> Subject:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profrx.evaluate import trace, walk
+from profrx.evaluate.closer import look_closer
 from profrx.evaluate.evidence import smallest_margin
-from profrx.evaluate.findings import NARROW_MARGIN, look_closer
+from profrx.evaluate.findings import NARROW_MARGIN
 from profrx.evaluate.given import Batch, batches, default_tool
 from profrx.evaluate.group import severity_of
 from profrx.evaluate.metrics import Metrics

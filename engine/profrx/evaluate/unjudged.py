@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profrx.evaluate import collect, operators, trace, walk
-from profrx.evaluate.findings import closer_evaluator, lookup
+from profrx.evaluate.closer import closer_evaluator, lookup
 from profrx.evaluate.lacking import NOT_COLLECTED, not_computable
 from profrx.evaluate.lacking import missing as names_missing
 from profrx.evaluate.outcomes import BLOCKED, UNKNOWN, guard_mask

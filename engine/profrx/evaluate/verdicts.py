@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrx.evaluate import evidence, trace, walk
-from profrx.evaluate.findings import closer_evaluator, lookup
+from profrx.evaluate.closer import closer_evaluator, lookup
 from profrx.evaluate.group import base_times
 from profrx.evaluate.lacking import missing as missing_names
 from profrx.evaluate.outcomes import suppliable
 from profrx.evaluate.template import render
 from profrx.report.model import VerdictOf
+from profrx.report.verdicts import UNNAMED
 
 if TYPE_CHECKING:
     from profrx.evaluate.outcomes import Outcomes
@@ -54,6 +55,7 @@ def _of_table(
     evaluator = closer_evaluator(outcomes, verdict, leads)
     steps = [trace.trace(evaluator, when) for when in walk.conditions(verdict)]
     subjects = frame.subjects.take(leads).to_pylist()
+    nameless = UNNAMED if verdict.scope in ("launch", "kernel") else ""
     found = []
     for at, (lead, rows, subject) in enumerate(zip(leads, members, subjects, strict=True)):
         total = float(weights[rows].sum())
@@ -68,8 +70,8 @@ def _of_table(
             because = "Not known: " + (", ".join(names) or "its inputs") + "."
         found.append(
             VerdictOf(
-                kernel=subject["kernel"] or subject["subject"] or "",
-                short=subject["kernel_short"] or subject["subject"] or "",
+                kernel=subject["kernel"] or nameless or subject["subject"] or "",
+                short=subject["kernel_short"] or nameless or subject["subject"] or "",
                 launches=frame.column("subject_id").to_numpy()[rows].tolist(),
                 verdict=row.name if row is not None else "unknown",
                 table=verdict.name,
