@@ -29,3 +29,26 @@ def test_the_timeline_that_is_asked_for_is_one_of_the_same_vendor(
     busy = next(step.answer for step in found.summary.path if step.question == "Is the GPU busy at all?")
     assert command in busy
     assert foreign not in busy
+
+
+def test_a_kernel_without_a_name_keeps_its_verdict() -> None:
+    from profrx.diagnose import judge
+    from profrx.evaluate.program import Program
+    from profrx.language.pack import load_pack
+
+    rows = [{"launch_id": 0, "kernel": None, "kernel_short": None, "duration_ns": 9e4}]
+    names = {
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed": 10.0,
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 90.0,
+    }
+    metrics = [{"launch_id": 0, "metric": name, "value": value, "unit": "%"} for name, value in names.items()]
+    source = Report(
+        ReportInfo(source="x.ncu-rep", format="ncu-rep", tool="ncu"),
+        {
+            "launches": lambda: schema.from_rows("launches", rows),
+            "metrics": lambda: schema.from_rows("metrics", metrics),
+        },
+        ProblemLog(),
+    )
+    found = judge(Program(load_pack(), {}), source)
+    assert [(k.short, k.verdict) for k in found.kernels] == [("(no name)", "memory-bound")]

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 
     from profrx.report.model import VerdictOf
 
+UNNAMED = "(no name)"
+"""Stands for a kernel whose launches have no name."""
+
 UNKNOWN = "unknown"
 ROOT = "speed-of-light"
 """The table that leads where it was judged: the root of the flowchart."""

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrx.report.model import KernelRow
-from profrx.report.verdicts import leading
+from profrx.report.verdicts import UNNAMED, leading
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from profrx.report.model import VerdictOf
     from profrx_parsers.report import Report
-
-UNNAMED = "(no name)"
 
 
 @dataclass(frozen=True)
