@@ -56,7 +56,6 @@ def _of_table(
     steps = [trace.trace(evaluator, when) for when in walk.conditions(verdict)]
     subjects = frame.subjects.take(leads).to_pylist()
     nameless = UNNAMED if verdict.scope in ("launch", "kernel") else ""
-    nameless = UNNAMED if verdict.scope in ("launch", "kernel") else ""
     found = []
     for at, (lead, rows, subject) in enumerate(zip(leads, members, subjects, strict=True)):
         total = float(weights[rows].sum())
