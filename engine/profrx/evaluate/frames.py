@@ -8,7 +8,7 @@ frames from grouping launches; scopes that only a timeline knows (and timeline c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -333,16 +333,14 @@ def only_kernel(frames: Frames, glob: str) -> Frames:
     rows = np.flatnonzero(pc.or_(*hits).to_numpy(zero_copy_only=False))
     if not rows.size:
         return kept
-    part = launch.take(rows)
-    part.wider = {}
+    part = replace(launch.take(rows), wider={})  # a copy: all rows of a frame are the frame itself
     kept.scopes["launch"] = part
     for scope in ("kernel", "device", "report"):
         wide = launch.wider.get(scope)
         if wide is None:
             continue
         used, owner = np.unique(wide.owner[rows], return_inverse=True)
-        group = wide.frame.take(used[used >= 0])
-        group.members, group.wider = {}, {}
+        group = replace(wide.frame.take(used[used >= 0]), members={}, wider={})
         if scope == "report":
             devices = {name: c for name in _DEVICE_COLUMNS if (c := group.source("device", name)) is not None}
             group.supply = TableSupply(tables={"device": devices})
