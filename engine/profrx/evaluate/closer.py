@@ -39,9 +39,7 @@ def look_closer(outcomes: Outcomes, rule: ast.Rule | ast.Verdict | ast.Guard, ro
     return Closer(evaluator, trace.trace(evaluator, condition))
 
 
-def closer_evaluator(
-    outcomes: Outcomes, rule: ast.Rule | ast.Verdict | ast.Guard, rows: Any
-) -> Evaluator:
+def closer_evaluator(outcomes: Outcomes, rule: ast.Rule | ast.Verdict | ast.Guard, rows: Any) -> Evaluator:
     """Return an evaluator over some rows of a declaration's frame, guards on metrics included."""
     frame = outcomes.frames.scopes[rule.scope]
     at = np.asarray(rows, dtype=np.int64)

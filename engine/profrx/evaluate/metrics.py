@@ -98,6 +98,7 @@ class Metrics:
         self._unknowns: dict[pa.DataType, Value] = {}
         self._reasons: dict[tuple[str, int], Reason] = {}
         self._resolving: set[str] = set()
+        self._formula_columns: dict[int, Any] = {}
         self._held: dict[tuple[Any, Any], Any | None] = {}
         self._formulas: Evaluator | None = None
 
@@ -298,6 +299,13 @@ class Metrics:
 
             self._formulas = Evaluator(self)
         return self._formulas.value(expr)
+
+    def remembered(self, expr: ast.Expr) -> Any:
+        """Evaluate a formula over the catalogue and keep the column; meant for frames of a few rows."""
+        key = id(expr)
+        if key not in self._formula_columns:
+            self._formula_columns[key] = operators.spread(self.evaluate(expr), self.frame.rows)
+        return self._formula_columns[key]
 
     # --- other scopes ------------------------------------------------------------------------------------
 

@@ -111,8 +111,7 @@ def origin(metrics: Metrics, metric: ast.Metric, row: int) -> tuple[str, str]:
         if mask is not None and not mask[row].as_py():
             continue
         if source.formula is not None:
-            value = operators.spread(metrics.evaluate(source.formula), metrics.frame.rows)
-            if value[row].is_valid:
+            if metrics.remembered(source.formula)[row].is_valid:
                 return "derived", text_of(source.formula)
             continue
         for name in source.names:
