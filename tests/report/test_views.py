@@ -111,3 +111,8 @@ def test_findings_about_next_to_nothing_are_only_counted(
 ) -> None:
     saving = None if high is None else {"kind": "global", "low": 0.0, "high": high}
     assert worth(finding(time_share=share, saving=saving)) is expected
+
+
+def test_a_finding_about_the_report_does_not_show_its_path() -> None:
+    shown = advice(finding(scope="report", subject={"name": "/home/alice/run.nsys-rep"}))
+    assert (shown.subject, shown.full) == ("the whole run", "")

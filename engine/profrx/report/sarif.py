@@ -67,7 +67,7 @@ def _result(report: ReportFindings, one: Finding, index: int) -> dict[str, Any]:
     if one.saving is not None and one.saving.kind == "global":
         saved = f" Saves {numbers.share_range(one.saving.low, one.saving.high)} of its run time."
     fix = f" {one.fix[0]}" if one.fix else ""
-    short = one.subject.short or one.subject.name or ""
+    short = one.subject.short or ("" if one.scope == "report" else one.subject.name) or ""
     where = f" ({short})" if short else ""
     text = clean(f"{one.title}{where}. {one.because}{saved}{fix}", 4000)
     places = [

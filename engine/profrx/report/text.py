@@ -99,8 +99,13 @@ def _verdicts(console: Console, page: Page) -> None:
     if not page.kernels:
         return
     _heading(console, "Verdict")
-    rows = [(k.short, f"{k.launches:,}", k.time, k.share, k.verdict or "unknown") for k in page.kernels]
-    _lines(console, grid(("kernel", "launches", "time", "share", "verdict"), rows, right=(1, 2, 3)))
+    judged = any(k.verdict for k in page.kernels)
+    rows = [
+        (k.short, f"{k.launches:,}", k.time, k.share, *((k.verdict or "unknown",) if judged else ()))
+        for k in page.kernels
+    ]
+    header = ("kernel", "launches", "time", "share", *(("verdict",) if judged else ()))
+    _lines(console, grid(header, rows, right=(1, 2, 3)))
     if page.more_kernels:
         _say(console, f"{page.more_kernels} more kernels.", style="dim")
     if page.base_time:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LOCATIONS = 5
 METRIC = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+")
+WHOLE = "the whole run"
+"""Subject of a finding about the report itself: its path would say less and more than it should."""
 GAPS = 3
 COMMANDS = {"nsys": "nsys profile", "rocprof-compute": "rocprof-compute profile"}
 """Tools whose collecting is a subcommand. Source: their public command-line documentation."""
@@ -125,8 +127,8 @@ def advice(finding: Finding) -> Advice:
         title=_title(finding),
         severity=finding.severity,
         confidence=finding.confidence,
-        subject=subject.short or subject.name or subject.kernel or "",
-        full=subject.kernel or subject.name or "",
+        subject=WHOLE if finding.scope == "report" else subject.short or subject.name or subject.kernel or "",
+        full="" if finding.scope == "report" else subject.kernel or subject.name or "",
         launches=ranges(subject.launches),
         saves=saves,
         speedup=speedup,
