@@ -85,9 +85,10 @@ class Advice:
 
     def as_fix(self) -> Fix:
         """Return it as the top fix."""
+        where = "" if self.subject == WHOLE else self.subject
         return Fix(
             self.title,
-            self.subject,
+            where,
             self.saves,
             self.speedup,
             self.because,
