@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,16 @@ def names(table: pa.Table, name: str) -> Names:
     if column.null_count == len(column):
         return Names(np.full(len(column), -1, np.int64), [])
     held = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    held = held.unify_dictionaries().combine_chunks() if isinstance(held, pa.ChunkedArray) else held
-    if isinstance(held, pa.ChunkedArray):
-        held = held.chunk(0)
-    return Names(held.indices.fill_null(-1).to_numpy(), held.dictionary.to_pylist())
+    chunks = [chunk for chunk in held.chunks if len(chunk)] if isinstance(held, pa.ChunkedArray) else [held]
+    parts = [Names(c.indices.fill_null(-1).to_numpy(), c.dictionary.to_pylist()) for c in chunks]
+    return parts[0] if len(parts) == 1 else join_names(parts)
+
+
+def join_names(parts: Sequence[Names]) -> Names:
+    """Put text columns below each other."""
+    texts: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        place = np.array([*(texts.setdefault(t, len(texts)) for t in part.texts), -1], np.int32)
+        codes.append(place[part.codes])
+    return Names(np.concatenate(codes), list(texts))
