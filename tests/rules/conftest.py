@@ -70,3 +70,12 @@ def planted(fixtures: Path, cases: list[dict[str, Any]]) -> list[Planted]:
     reports = diagnose(paths).reports
     assert len(reports) == len(chosen)
     return [Planted(case, report) for case, report in zip(chosen, reports, strict=True)]
+
+
+@pytest.fixture(scope="session")
+def repaired(fixtures: Path, cases: list[dict[str, Any]]) -> list[tuple[str, str, ReportFindings]]:
+    """The repaired kernels: case, cause that was planted and taken out, findings."""
+    chosen = [case for case in cases if case["role"] == "fixed"]
+    paths = [next((fixtures / "ncu" / case["case"]).glob("report.ncu-rep*")) for case in chosen]
+    reports = diagnose(paths).reports
+    return [(str(c["case"]), str(c["was"]), report) for c, report in zip(chosen, reports, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from profrx.report.model import ReportFindings
     from tests.rules.conftest import Planted
 
 
@@ -42,6 +43,21 @@ def test_traps_are_silent(planted: list[Planted]) -> None:
         if finding.cause == case.trap and finding.saving is not None and finding.saving.kind == "global"
     ]
     assert not guilty
+
+
+def test_repaired_kernels_are_rid_of_the_cause(repaired: list[tuple[str, str, ReportFindings]]) -> None:
+    """What was taken out is not found again, but for patterns that a repair only halves (sorted gathers)."""
+    again = [
+        (name, finding.rule)
+        for name, was, report in repaired
+        for finding in report.findings
+        if finding.cause == was
+        and finding.saving
+        and finding.saving.kind == "global"
+        and finding.saving.low > 0
+    ]
+    assert len(repaired) >= 25
+    assert len(again) <= 0.05 * len(repaired), again
 
 
 def test_no_rule_names_a_case(planted: list[Planted], cases: list[dict[str, object]]) -> None:
