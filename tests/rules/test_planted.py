@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from profrx.report.model import ReportFindings
     from tests.rules.conftest import Planted
+
+    from profrx.report.model import ReportFindings
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
