@@ -12,6 +12,7 @@ from tests.evaluate.support import column, pack_of
 
 from profrx.evaluate.frames import Frames, frames_of, group_rows, only_kernel
 from profrx.evaluate.metrics import Metrics
+from profrx.evaluate.supply import table_column
 from profrx_parsers import schema
 from profrx_parsers.columns import EXTRA, MetricColumns
 from profrx_parsers.problems import ProblemLog
@@ -188,3 +189,12 @@ def test_numbering_by_hash_equals_numbering_by_hand() -> None:
         assert owner[row] == number
         assert (left[first[number]], right[first[number]]) == pair
     assert first.tolist() == sorted(first.tolist())
+
+
+def test_columns_of_many_small_dictionaries_are_read() -> None:
+    parts = [pa.array([f"kernel {i} {j}" for j in range(100)]).dictionary_encode() for i in range(3)]
+    narrow = [pa.DictionaryArray.from_arrays(p.indices.cast(pa.int8()), p.dictionary) for p in parts]
+    found = table_column(pa.table({"kernel": pa.chunked_array(narrow)}), "kernel")
+    assert found is not None
+    assert len(found) == 300
+    assert found[299].as_py() == "kernel 2 99"

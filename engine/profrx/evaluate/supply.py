@@ -134,7 +134,10 @@ def table_column(table: pa.Table, name: str) -> pa.Array | None:
     """Return a column of a normalised table as the engine wants it: float64, bool or dictionary text."""
     if name not in table.column_names:
         return None
-    column = table.column(name).combine_chunks()
+    whole = table.column(name)
+    if pa.types.is_dictionary(whole.type) and whole.num_chunks != 1:
+        whole = whole.cast(pa.string())  # dictionaries of chunks may not fit one index type together
+    column = whole.combine_chunks()
     if pa.types.is_boolean(column.type):
         return column
     if pa.types.is_string(column.type):
