@@ -104,3 +104,12 @@ def test_file_that_vanishes_is_an_input_error(tmp_path: Path) -> None:
 def test_same_root_twice_is_walked_once(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"x")
     assert len(items(tmp_path, tmp_path)) == 1
+
+
+def test_inputs_that_cannot_be_used_are_counted_among_the_inputs(tmp_path: Path) -> None:
+    from profrx.archive import batch
+    from profrx.archive.progress import Log
+
+    told = io.StringIO()
+    batch([tmp_path / "absent", tmp_path / "gone"], tmp_path / "a.sqlite", progress=Log(told))
+    assert told.getvalue().splitlines()[-1].startswith("2 of 2 inputs")

@@ -167,10 +167,10 @@ class _Run:
         for one in found:
             if self.stop.name:
                 return
+            self.progress.found(1)
             if isinstance(one, inputs.Trouble):
                 self._trouble(one.uri, one.error)
                 continue
-            self.progress.found(1)
             known = self.known.get(one.uri)
             same_file = known is not None and known[1] == one.size and known[2] == one.modified_ns
             if known is not None and same_file and known[4] == self.key:

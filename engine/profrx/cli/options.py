@@ -101,7 +101,7 @@ def load_packs(given: tuple[str, ...]) -> Pack:
             say(str(one))
         raise RuleError(
             "pack-errors",
-            f"{len(errors)} mistakes in the rules",
+            f"{len(errors)} {'mistake' if len(errors) == 1 else 'mistakes'} in the rules",
             next_step=f"`profrx rules check {given[0]}` shows how to repair them",
         )
     return pack
