@@ -49,8 +49,6 @@ class Fix:
     speedup: str
     because: str
     first: str
-    others: tuple[str, ...]
-    rank: int
 
 
 @dataclass(frozen=True)
@@ -86,16 +84,7 @@ class Advice:
     def as_fix(self) -> Fix:
         """Return it as the top fix."""
         where = "" if self.subject == WHOLE else self.subject
-        return Fix(
-            self.title,
-            where,
-            self.saves,
-            self.speedup,
-            self.because,
-            self.fixes[0],
-            self.fixes[1:],
-            self.rank,
-        )
+        return Fix(self.title, where, self.saves, self.speedup, self.because, self.fixes[0])
 
 
 @dataclass(frozen=True)
