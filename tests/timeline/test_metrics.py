@@ -258,3 +258,12 @@ def test_shares_stay_between_zero_and_one() -> None:
 def test_a_report_without_times_gives_empty_tables() -> None:
     found = tables(launches=[kernel(0, 10, start_ns=None, end_ns=None)])
     assert {scope: table.num_rows for scope, table in found.items()} == dict.fromkeys(SCOPES, 0)
+
+
+def test_chunks_with_dictionaries_of_their_own() -> None:
+    from profrx.timeline.texts import names
+
+    chunks = [pa.array([f"{part}{i}" for i in range(100)]).dictionary_encode() for part in "ab"]
+    small = [pa.DictionaryArray.from_arrays(c.indices.cast(pa.int8()), c.dictionary) for c in chunks]
+    found = names(pa.table({"t": pa.chunked_array(small)}), "t")
+    assert [found.texts[c] for c in found.codes] == [t for c in chunks for t in c.to_pylist()]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from profrx.timeline.intervals import Bools, Ints
 from profrx.timeline.spans import Ranges, read_ranges
-from profrx.timeline.texts import NONE, Names, ints, names
+from profrx.timeline.texts import NONE, Names, ints, join_names, names
 
 if TYPE_CHECKING:
     from profrx_parsers.report import Report
@@ -195,7 +195,7 @@ def _join(parts: list[Work]) -> Work:
         if len(parts) == 1:
             joined[field.name] = _slim(values[0])
         elif isinstance(values[0], Names):
-            joined[field.name] = _join_names(values)
+            joined[field.name] = join_names(values)
         else:
             joined[field.name] = _slim(np.concatenate(values))
     work = Work(**joined)
@@ -205,15 +205,6 @@ def _join(parts: list[Work]) -> Work:
     if len(work) > 1 and (np.diff(work.start) < 0).any():
         work = work.take(np.argsort(work.start, kind="stable"))
     return work
-
-
-def _join_names(parts: list[Names]) -> Names:
-    texts: dict[str, int] = {}
-    codes = []
-    for part in parts:
-        place = np.array([texts.setdefault(t, len(texts)) for t in part.texts] + [-1], np.int64)
-        codes.append(place[part.codes])
-    return Names(np.concatenate(codes), list(texts))
 
 
 def _calls(table: pa.Table) -> Calls:

@@ -88,6 +88,32 @@ def compact(at: npt.NDArray[np.integer], good: Bools, texts: pa.Array) -> pa.Dic
     return pa.DictionaryArray.from_arrays(indices, texts.take(pa.array(np.flatnonzero(used[: len(texts)]))))
 
 
+def stack(parts: Sequence[pa.Table]) -> pa.Table:
+    """Put tables of the same columns below each other; texts get one dictionary that is large enough for all."""
+    columns = {}
+    for name in parts[0].column_names:
+        chunks = [chunk for part in parts for chunk in part.column(name).chunks]
+        if any(pa.types.is_dictionary(chunk.type) for chunk in chunks):
+            columns[name] = _one_dictionary(chunks)
+        else:
+            whole = [part.select([name]) for part in parts]
+            columns[name] = pa.concat_tables(whole, promote_options="permissive").column(name)
+    return pa.table(columns)
+
+
+def _one_dictionary(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
+    places: dict[str, int] = {}
+    codes, known = [], []
+    for chunk in chunks:
+        if not pa.types.is_dictionary(chunk.type):
+            chunk = chunk.cast(pa.string()).dictionary_encode()
+        texts = chunk.dictionary.to_pylist()
+        place = np.array([places.setdefault(text, len(places)) for text in texts] or [0], np.int32)
+        codes.append(place[chunk.indices.fill_null(0).to_numpy()] if len(chunk) else np.empty(0, np.int32))
+        known.append(np.asarray(chunk.is_valid()))
+    return compact(np.concatenate(codes), np.concatenate(known), pa.array(list(places), pa.string()))
+
+
 def encode(
     texts: Sequence[str], codes: npt.NDArray[np.integer], known: Bools | None = None
 ) -> pa.DictionaryArray:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from profrx_parsers.names import kernel_id, short_name
 from profrx_parsers.nsys.devices import DeviceMap
 from profrx_parsers.nsys.host import Calls, compact_table, ints
-from profrx_parsers.nsys.raw import Bools, Frame, Ints, RawTables, encode, pid_of
+from profrx_parsers.nsys.raw import Bools, Frame, Ints, RawTables, encode, pid_of, stack
 from profrx_parsers.problems import ProblemLog
 
 _PLACE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
@@ -67,7 +67,7 @@ def read_launches(raw: RawTables, calls: Calls, devices: DeviceMap, log: Problem
             count=graphs.num_rows,
             advice="collect again with nsys profile --cuda-graph-trace=node to see them",
         )
-        kernels = pa.concat_tables([kernels, graphs], promote_options="permissive")
+        kernels = stack([kernels, graphs])
         kernels = kernels.set_column(0, "launch_id", ints(np.arange(kernels.num_rows)))
     orphans = int(kernels.column("launch_api_start_ns").null_count)
     if orphans and calls.table.num_rows:
@@ -174,7 +174,7 @@ def read_copies(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
     copies = Frame(raw.table("CUPTI_ACTIVITY_KIND_MEMCPY", COPY_COLUMNS))
     sets = Frame(raw.table("CUPTI_ACTIVITY_KIND_MEMSET", SET_COLUMNS))
     parts = [_copy_part(copies, calls, devices), _set_part(sets, calls, devices)]
-    table = pa.concat_tables([p for p in parts if p.num_rows] or parts[:1], promote_options="permissive")
+    table = stack([p for p in parts if p.num_rows] or parts[:1])
     return table.set_column(0, "copy_id", ints(np.arange(table.num_rows)))
 
 

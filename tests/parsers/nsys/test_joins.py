@@ -250,3 +250,23 @@ def test_missing_tables_and_columns_are_empty_not_zero(export: Callable[..., Rep
         assert report.table(name).num_rows == 0
     assert report.info.tool_version is None
     assert report.info.captured_at is None
+
+
+def test_many_range_names_over_copies_and_sets(export: Callable[..., Report]) -> None:
+    """Copies and sets have a dictionary each; together they have more names than a byte can number."""
+    nvtx = [
+        {"start": 10 * i, "end": 10 * i + 9, "eventType": 59, "text": f"r{i}", "globalTid": tid(A, 1)}
+        for i in range(200)
+    ]
+    calls = [call(10 * i + 1, i + 1, name=7) for i in range(200)]
+    place = {"deviceId": 0, "contextId": 1, "streamId": 7, "globalPid": tid(A, 0), "bytes": 4}
+    work = [place | {"start": 10 * i + 5, "end": 10 * i + 6, "correlationId": i + 1} for i in range(200)]
+    copies = [w | {"copyKind": 1, "srcKind": 0, "dstKind": 2} for w in work[:100]]
+    sets = [w | {"memKind": 2} for w in work[100:]]
+    report = export(
+        **{NVTX: nvtx, CALLS: calls, "CUPTI_ACTIVITY_KIND_MEMCPY": copies, "CUPTI_ACTIVITY_KIND_MEMSET": sets}
+    )
+    assert report.compact("copies").column("range_path").to_pylist() == [f"r{i}" for i in range(200)]
+    from profrx.timeline import timeline_metrics
+
+    assert timeline_metrics(report)["report"].num_rows == 1
