@@ -115,6 +115,7 @@ MEANING = [
     (whole("clamp(sm.throughput, 3 %) > 5 %"), "argument-count", "takes 3 arguments, not 2", ""),
     (whole("sqrt(dram.bytes) > 5"), "unit-mismatch", "no square root", ""),
     (whole("sm.throughput < 3 %", "estimate global launch.duration"), "unit-mismatch", "share of the run time", "divide"),
+    (whole("sm.throughput < 3 %", "estimate global 10 % .. 5 %"), "estimate-reversed", "ends at", "smaller end first"),
     (whole("sm.throughput < 3 %", "estimate global 30"), "unit-mismatch", "3000 %", "30 %"),
     (whole("sm.throughput < x", 'param x = 5 us in 0 % .. 3 % "m" see guide'), "unit-mismatch", "range of `x`", ""),
     (whole("sm.throughput < x", 'param x = 5 % in 10 % .. 30 % "m" see guide'), "default-outside-range", "", ""),

@@ -213,7 +213,8 @@ class Compiler:
             case ast.If():
                 condition = self.condition(node.condition, scope)
                 then, otherwise = self.condition(node.then, scope), self.condition(node.otherwise, scope)
-                return Or((And((condition, then)), And((Not(condition), otherwise))))
+                agree = And((then, otherwise))  # decides even where the condition is unknown
+                return Or((And((condition, then)), And((Not(condition), otherwise)), agree))
             case ast.Call("known") if len(node.arguments) == 1:
                 return Simple(self.variable(node.arguments[0], scope, "number"), "known")
             case ast.Name():

@@ -107,6 +107,16 @@ def _whole(context: Context, node: ast.Rule | ast.Guard, when: ast.Expr) -> None
 def _estimate(context: Context, node: ast.Rule, estimate: ast.Estimate) -> None:
     """An estimate is clamped to 0 .. 100 %; that it needs to be is worth knowing."""
     scope = context.scope(node)
+    if estimate.high is not None:
+        low, high = (interval(part, scope, over_range) for part in (estimate.low, estimate.high))
+        if low.low > high.high:
+            message = (
+                f"the estimate ends at {in_unit(high.high, '%')}, below its start at {in_unit(low.low, '%')}"
+            )
+            context.report(
+                node, "estimate-reversed", message, estimate.high.span, hint="write the smaller end first"
+            )
+            return
     for part in (estimate.low, estimate.high):
         if part is None:
             continue
