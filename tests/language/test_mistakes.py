@@ -287,3 +287,11 @@ def test_every_message_says_how_to_repair_it() -> None:
     found += [d for text, *_ in MEANING for d in check(assembled(text))]
     silent = {(d.code, d.message) for d in found if not d.help and not d.expected}
     assert not silent
+
+
+def test_the_brace_that_is_never_closed_is_the_one_named(judge: Judge) -> None:
+    """Not that of a test above it, which is closed."""
+    text = whole("sm.throughput < 3 %", 'test "t" { given sm.throughput = 1 % expect fired }')
+    (found,) = of(judge(text.rstrip()[:-1]), "unexpected-end")
+    before = text[: text.index("{")].splitlines()
+    assert (found.span.line, found.span.column) == (len(before), len(before[-1]) + 1)

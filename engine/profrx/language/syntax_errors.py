@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from profrx.language.diagnostics import Diagnostic, Lines, did_you_mean
 from profrx.language.lr import Unexpected
@@ -52,7 +54,7 @@ def explain(stop: Unexpected, lines: Lines) -> Diagnostic:
         message = f"the expression before `{word}` is not complete"
         return Diagnostic("syntax", message, lines.span(word.start, word.end), expected=("a value",))
     if found.type == "$END":
-        unclosed = next((v for v in reversed(stop.values) if v == "{"), None)
+        unclosed = _unclosed(stop.values)
         if unclosed is not None:
             message = "this `{` is never closed"
             return Diagnostic(
@@ -100,6 +102,19 @@ def _missing(stop: Unexpected, lines: Lines, text: str) -> str:
     if "COMMA" in stop.expected and (text[:1].isalnum() or text[:1] in "_-"):
         return "perhaps a comma is missing before it"
     return ""
+
+
+def _unclosed(values: Sequence[Any]) -> Any:
+    """The last `{` of what was read that has no `}`; None when there is none."""
+    closed = 0
+    for value in reversed(values):
+        if value == "}":
+            closed += 1
+        elif value == "{":
+            if not closed:
+                return value
+            closed -= 1
+    return None
 
 
 def _is_unit_place(stop: Unexpected, lines: Lines, text: str, words: set[str]) -> bool:
