@@ -74,6 +74,14 @@ def test_launches_alike_are_told_together_when_everything_is_asked_for() -> None
     ]
 
 
+def test_what_a_tool_does_not_supply_is_only_counted_when_everything_is_asked_for() -> None:
+    pack = pack_of(TEXT + 'rule amd { title "a" when sm > 1 % because "b" applies_to rocm }')
+    everything = {e.rule: e for e in explain(a_report(), pack=pack).explained}
+    assert (everything["amd"].counts, everything["amd"].subjects) == ({"not applicable": 7}, [])
+    (asked,) = explain(a_report(), "amd", pack=pack).explained
+    assert {r.outcome for r in asked.subjects} == {"not applicable"}
+
+
 def test_the_tree_shows_every_part() -> None:
     assert reasons("r")[1].tree == [
         "false   sm > 70 % and mem > 5 %",

@@ -136,7 +136,10 @@ def _unknown_id(program: Program, name: str) -> UsageError:
 def explained(
     outcomes: Outcomes, declaration: Owner, present: Mapping[str, Any], each: bool, limit: int = LIMIT
 ) -> Explained:
-    """Explain one declaration; `each` launch, or launches of a kernel with one outcome together."""
+    """Explain one declaration: `each` launch, or launches of a kernel with one outcome together.
+
+    In the second case what the tool does not supply is counted only.
+    """
     kind: Literal["rule", "verdict", "guard"] = (
         "rule"
         if isinstance(declaration, ast.Rule)
@@ -157,7 +160,10 @@ def explained(
     codes = np.unique(words, return_inverse=True)[1]
     keys = groups * (int(codes.max()) + 1) + codes
     _, lead, where = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(lead, kind="stable")[:limit]
+    order = np.argsort(lead, kind="stable")
+    if not each:
+        order = order[words[lead[order]] != OUTCOMES[NOT_APPLICABLE]]
+    order = order[:limit]
     leads = lead[order]
     view = _View(outcomes, declaration, leads, present)
     subjects = frame.subjects.take(leads.tolist()).to_pylist()
