@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, overload
 
 from profrx_parsers.wire import Message, Span
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 10
 MAX_MESSAGES = 200_000
+KEPT_SECTIONS, KEPT_METRICS = 128, 1000
+"""Sections kept decoded over reports, and the most metrics of one that is kept."""
 _METRIC = re.compile(r"^[A-Za-z_][\w.:]*__[\w.:]+$")
+_MARK = b"__"
+"""Stands in every metric name: what lacks it holds no metric."""
 _KNOWN = frozenset(range(1, 12))
 
 ArchRange = tuple[int | None, int | None]
@@ -156,23 +161,49 @@ def section_metrics(data: memoryview, results: Sequence[Result]) -> Iterator[Sec
             if key in seen or len(seen) > 4096:
                 continue
             seen.add(key)
-            section = Message(data, span)
-            name, label = section.text(1) or "", section.text(2)
-            stack: list[tuple[Span, int]] = [
-                (one, 0) for number in (4, 5, 6) for one in section.spans(number)
-            ]
-            while stack and budget > 0:
-                budget -= 1
-                inner, depth = stack.pop()
-                message = Message(data, inner)
-                if message.error or not message.numbers:
-                    continue
-                metric = _metric(name, label, message)
-                if metric is not None:
-                    yield metric
-                elif depth < MAX_DEPTH:
-                    nested = [one for number in message.numbers for one in message.spans(number)]
-                    stack += [(one, depth + 1) for one in nested if one[1] - one[0] > 4]
+            found, messages = _section(bytes(data[span[0] : span[1]]), budget)
+            yield from found
+            budget -= messages
+            if budget <= 0:
+                return
+
+
+_kept: dict[bytes, tuple[tuple[SectionMetric, ...], int]] = {}
+"""Decoded sections by digest: those of one tool version are the same bytes in every report."""
+
+
+def _section(data: bytes, budget: int) -> tuple[tuple[SectionMetric, ...], int]:
+    """Return the metrics of a section and how many messages were looked at, at most `budget`."""
+    key = blake2b(data, digest_size=16).digest()
+    kept = _kept.get(key)
+    if kept is None:
+        kept = _decode(data, budget)
+        if len(kept[0]) <= KEPT_METRICS and kept[1] < budget:
+            if len(_kept) >= KEPT_SECTIONS:
+                _kept.clear()
+            _kept[key] = kept
+    return kept
+
+
+def _decode(data: bytes, budget: int) -> tuple[tuple[SectionMetric, ...], int]:
+    section = Message(data, (0, len(data)))
+    name, label = section.text(1) or "", section.text(2)
+    found: list[SectionMetric] = []
+    messages = 0
+    stack: list[tuple[Span, int]] = [(one, 0) for number in (4, 5, 6) for one in section.spans(number)]
+    while stack and messages < budget:
+        messages += 1
+        inner, depth = stack.pop()
+        message = Message(data, inner)
+        if message.error or not message.numbers:
+            continue
+        metric = _metric(name, label, message)
+        if metric is not None:
+            found.append(metric)
+        elif depth < MAX_DEPTH:
+            nested = [one for number in message.numbers for one in message.spans(number)]
+            stack += [(one, depth + 1) for one in nested if data.find(_MARK, *one) >= 0]
+    return tuple(dict.fromkeys(found)), messages
 
 
 def _metric(section: str, section_label: str | None, message: Message) -> SectionMetric | None:
