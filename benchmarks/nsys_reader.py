@@ -184,7 +184,7 @@ def export_of(rows: int, into: Path) -> None:
     )
     db.executemany(
         "INSERT INTO OSRT_API VALUES (?, ?, 27, ?, 503, 0, NULL, 0)",
-        ((s * 200, s * 200 + 150, thread + 1) for s in range(rows * 5)),
+        ((s * 200, s * 200 + 150, thread + 1) for s in range(rows * 17 // 2)),
     )
     db.commit()
     db.close()
