@@ -164,6 +164,8 @@ def explained(
     if not each:
         order = order[words[lead[order]] != OUTCOMES[NOT_APPLICABLE]]
     order = order[:limit]
+    if not order.size:
+        return found
     leads = lead[order]
     view = _View(outcomes, declaration, leads, present)
     subjects = frame.subjects.take(leads.tolist()).to_pylist()
