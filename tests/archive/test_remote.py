@@ -17,23 +17,15 @@ Make = Callable[..., Path]
 @pytest.fixture
 def s3(monkeypatch: pytest.MonkeyPatch, small_reports: list[Path]) -> Iterator[str]:
     """Serve a bucket with three reports and a text; yields its URL."""
-    server_of = pytest.importorskip("moto.server")
-    boto3 = pytest.importorskip("boto3")
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    from object_store import serve
+
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1")
-        client.create_bucket(Bucket="lab")
-        for n, report in enumerate(small_reports):
-            client.put_object(Bucket="lab", Key=f"runs/day{n}/report.ncu-repz", Body=report.read_bytes())
-        client.put_object(Bucket="lab", Key="runs/notes.txt", Body=b"no report")
-        yield f"s3://lab/runs?endpoint_override={quote(f'{host}:{port}', safe='')}&scheme=http&region=us-east-1"
-    finally:
-        server.stop()
+    objects = {f"runs/day{n}/report.ncu-repz": r.read_bytes() for n, r in enumerate(small_reports)}
+    with serve("lab", {**objects, "runs/notes.txt": b"no report"}) as place:
+        yield f"s3://lab/runs?endpoint_override={quote(place, safe='')}&scheme=http&region=us-east-1"
 
 
 def test_a_bucket_is_walked_and_analysed(s3: str, small_reports: list[Path], tmp_path: Path) -> None:
