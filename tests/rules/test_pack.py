@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,3 +79,10 @@ def test_thresholds_are_noticed(pack: Pack) -> None:
     killed = sum(one.killed for one in measured)
     assert tried > 400
     assert killed >= 0.9 * tried, f"{killed} of {tried}"
+
+
+def test_each_declaration_has_its_page(pack: Pack) -> None:
+    """Pages are written by ``profrx rules docs -o docs/rules``; none is left over, none is missing."""
+    pages = {path.stem for path in (Path(__file__).parents[2] / "docs" / "rules").glob("*.md")} - {"index"}
+    assert {rule.name for rule in _own(pack)} <= pages
+    assert pages <= {*pack.rules, *pack.verdicts, *pack.guards}
