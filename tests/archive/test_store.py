@@ -206,3 +206,12 @@ def test_export_never_replaces_a_foreign_folder(tmp_path: Path) -> None:
     with Archive(tmp_path / "a.sqlite", create=True) as archive, pytest.raises(UsageError):
         export(archive, tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis").exists()
+
+
+@pytest.mark.parametrize("sql", ["ATTACH '{}' AS other", "VACUUM INTO '{}'", "VACUUM main INTO '{}'"])
+def test_a_query_makes_no_file(sql: str, tmp_path: Path) -> None:
+    with Archive(tmp_path / "a.sqlite", create=True) as archive:
+        with pytest.raises(UsageError, match="the query failed"):
+            archive.query(sql.format(tmp_path / "made.sqlite"))
+        assert archive.query("SELECT 1 AS one").to_pylist() == [{"one": 1}]
+    assert not (tmp_path / "made.sqlite").exists()

@@ -28,6 +28,11 @@ QUERY_STEPS = 200_000_000
 """SQLite instructions that one query of a user may take before it is stopped."""
 
 
+def _no_other_files(action: int, *_: str | None) -> int:
+    """Deny what opens or makes another file: ``ATTACH``, and ``VACUUM INTO``, which attaches its target."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+
+
 class Archive:
     """An archive file. Use as a context manager or call `close`.
 
@@ -250,6 +255,7 @@ class Archive:
         # handler returns non-zero to stop: bounds runaway queries
         steps = iter(range(QUERY_STEPS // 1_000_000))
         connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
+        connection.set_authorizer(_no_other_files)
         try:
             cursor = connection.execute(sql, given)
             names = [d[0] for d in cursor.description or ()]
@@ -262,6 +268,7 @@ class Archive:
             ) from err
         finally:
             connection.set_progress_handler(None, 0)
+            connection.set_authorizer(None)
             connection.execute("PRAGMA query_only = OFF")
         unique: list[str] = []
         for name in names:
