@@ -175,3 +175,17 @@ def test_sigterm_ends_cleanly_and_a_rerun_finishes(many: Make, tmp_path: Path) -
     assert process.wait(30) in (130, 0)
     result = batch([root], archive, workers=2)
     assert result.reused + result.analysed == 40
+
+
+def test_a_lower_limit_of_the_system_is_kept(many: Make, tmp_path: Path) -> None:
+    """A batch system's hard limit cannot be raised: workers start all the same."""
+    root, archive = many(1), tmp_path / "a.sqlite"
+    code = (
+        "import resource, sys; from profrx.cli import main; most = 6 << 30;"
+        "resource.setrlimit(resource.RLIMIT_AS, (most, most));"
+        f"sys.argv[1:] = ['batch', {str(root)!r}, '--archive', {str(archive)!r},"
+        " '--workers', '1', '--memory-limit', '65536']; main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "1 analysed" in ran.stderr

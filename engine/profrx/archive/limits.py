@@ -96,4 +96,7 @@ def _bound_memory(memory_bytes: int) -> None:
     with open("/proc/self/statm", encoding="ascii") as file:
         mapped = int(file.read().split()[0]) * page
     bound = mapped + memory_bytes
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY:  # a batch system's own limit can only be lowered
+        bound = min(bound, most)
     resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
