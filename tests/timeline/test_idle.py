@@ -101,3 +101,18 @@ def test_calls_of_another_process_explain_nothing() -> None:
     found = gap(20, 500, 518, call("cudaMalloc", 30, 400, process_id=2))
     assert found["idle_host_share"] > 0.9
     assert found["idle_allocation_share"] == 0
+
+
+def slow_host(pause: int, launches: int) -> dict[str, float]:
+    """Kernels of 5 us, one launch every `pause` us."""
+    return metrics(
+        launches=[kernel(pause * i + 3, 5, called=pause * i) for i in range(launches)],
+        api_calls=[call("cudaLaunchKernel", pause * i, 2) for i in range(launches)],
+    )
+
+
+def test_the_pace_of_a_slow_host_is_launching_too() -> None:
+    steady = slow_host(90, 300)
+    assert steady["idle_launch_share"] == pytest.approx(85 / 90, abs=0.01)
+    assert slow_host(90, 20)["idle_host_share"] > 0.8, "too few launches to speak of a pace"
+    assert slow_host(400, 300)["idle_host_share"] > 0.9, "that is no pace of launching"

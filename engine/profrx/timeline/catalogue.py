@@ -62,7 +62,7 @@ METRICS: tuple[Metric, ...] = (
     _m("idle_allocation_share", "gaps spent half or more in allocation and free calls / window_ns", _CALLS),
     _m("idle_copy_share", "gaps spent half or more in copy calls / window_ns", _CALLS),
     _m("idle_sync_share", "gaps that began while the host waited for the device, each at most as long as the work waited for / window_ns", _CALLS),
-    _m("idle_launch_share", "other gaps up to 50 us: the host submits as fast as it can / window_ns", _CALLS),
+    _m("idle_launch_share", "other gaps up to 50 us (three usual pauses between launches where that is more, at most 200 us): the host submits as fast as it can / window_ns", _CALLS),
     _m("idle_host_share", "all other gaps: the host was busy elsewhere / window_ns", _CALLS),
     _m("kernel_count", "kernels, without those hidden in graphs"),
     _m("graph_launch_count", "CUDA graphs traced as one item"),

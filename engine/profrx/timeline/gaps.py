@@ -9,7 +9,7 @@ first       set-up: nothing but copies and sets has run yet, or the operation is
 allocation  half of the gap passed inside cudaMalloc, cudaFree and their like
 copy        half of it passed inside copy calls (staging of pageable memory, blocking copies)
 sync        the host was waiting for the device when the gap began, so nothing could be queued
-launch      the gap is shorter than `LAUNCH_GAP_NS`: the host submits as fast as it can
+launch      the gap is no longer than `launch_gap_ns`: the host submits as fast as it can
 host        the host did something else: its own code, data loading, another library
 
 A wait can be blamed for no more idle time than the GPU work it waited for: without it the host would have worked
@@ -30,7 +30,12 @@ from profrx.timeline.texts import NONE
 
 REASONS = ("unknown", "queue", "first", "allocation", "copy", "sync", "launch", "host")
 LAUNCH_GAP_NS = 50_000
-"""Submitting one operation takes 2 to 10 us in C++ and 10 to 50 us through a framework; a longer pause is host work."""
+"""Submitting one operation takes 2 to 10 us in C++ and 10 to 50 us through a framework; a longer pause is host work,
+unless the host is slow throughout:"""
+USUAL_PAUSES, LONGEST_LAUNCH_GAP_NS = 3, 200_000
+"""a gap of up to so many usual pauses between launch calls, and at most so long, is the host's pace as well."""
+PACE_LEAST = 100
+"""Launches from which there is a pace."""
 SETTLED = 0.9
 """Share of the distinct kernels after whose first launches a capture counts as settled."""
 SYNC_TAIL_NS = 5_000
@@ -117,11 +122,27 @@ def _first_uses(work: Work) -> Bools:
     return first
 
 
+def launch_gap_ns(group: CallGroups) -> int:
+    """Return how long a gap may be that comes from the pace at which a process launches.
+
+    A median pause beyond `LONGEST_LAUNCH_GAP_NS` is no pace: such a host does something else between launches.
+    """
+    launches = group.calls.start[group.rows["launch"]]
+    if len(launches) < PACE_LEAST:
+        return LAUNCH_GAP_NS
+    usual = float(np.median(np.diff(launches)))
+    if usual > LONGEST_LAUNCH_GAP_NS:
+        return LAUNCH_GAP_NS
+    return int(np.clip(USUAL_PAUSES * usual, LAUNCH_GAP_NS, LONGEST_LAUNCH_GAP_NS))
+
+
 def _reasons(
     starts: Ints, ends: Ints, submitted: Ints, first_use: Bools, group: CallGroups
 ) -> npt.NDArray[np.int8]:
     length = ends - starts
-    found = np.where(length <= LAUNCH_GAP_NS, REASONS.index("launch"), REASONS.index("host")).astype(np.int8)
+    found = np.where(length <= launch_gap_ns(group), REASONS.index("launch"), REASONS.index("host")).astype(
+        np.int8
+    )
     waiting = group.time["sync"].covers(starts) | (
         group.time["sync"].within(starts, np.minimum(ends, starts + SYNC_TAIL_NS)) > 0
     )
