@@ -295,3 +295,38 @@ def test_the_brace_that_is_never_closed_is_the_one_named(judge: Judge) -> None:
     (found,) = of(judge(text.rstrip()[:-1]), "unexpected-end")
     before = text[: text.index("{")].splitlines()
     assert (found.span.line, found.span.column) == (len(before), len(before[-1]) + 1)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "gemm",
+        "^(a|b)+.*$",
+        "(?i)tile",
+        "a\\.b\\d",
+        "[a-z_]+",
+        "a++",
+        "(?P<x>a)",
+        "a{1,3}",
+        "(?=a)",
+        "(a)\\1",
+        "[",
+        "**",
+        "\\p{L}",
+        "(?>a)",
+        "a*+b",
+    ],
+)
+def test_patterns_are_judged_as_re2_does(pattern: str) -> None:
+    """Plain patterns are not given to RE2; the answer is the same."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from profrx.language.check.patterns import re2_problem
+
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+        taken = True
+    except pa.ArrowInvalid:
+        taken = False
+    assert (re2_problem(pattern) == "") == taken

@@ -163,15 +163,16 @@ def _own(path: Path) -> bool:
 
 
 def _pack(value: Any) -> Any:
-    if isinstance(value, ast.Node):
-        code = _CODES[type(value)]
-        at = getattr(value.span, "at", (None, 0, 0))
-        return [code, at[1], at[2], *(_pack(getattr(value, name)) for name in _FIELDS[code])]
-    if isinstance(value, tuple):
-        return [_TUPLE, *map(_pack, value)]
-    if isinstance(value, ast.Word):
-        at = getattr(value.span, "at", (None, 0, 0))
-        return [_WORD, at[1], at[2], str(value)]
+    kind = type(value)
+    code = _CODES.get(kind)
+    if code is not None:
+        state = value.__dict__
+        _, start, end = state["span"].at
+        return [code, start, end, *[_pack(state[name]) for name in _FIELDS[code]]]
+    if kind is tuple:
+        return [_TUPLE, *[_pack(part) for part in value]]
+    if kind is ast.Word:
+        return [_WORD, *value.span.at[1:], str(value)]
     return [_NAN] if value != value else value
 
 

@@ -120,14 +120,10 @@ def unmet(shared: Mapping[str, ast.Param], node: Judge, values: Mapping[str, flo
     `shared` are the file-level parameters; `values` are in base units, by name.
     """
     from profrx.language.check.context import Scope
-    from profrx.language.check.formula import Compiler
-    from profrx.language.check.regions import Space
+    from profrx.language.check.formula import Compiler, constant
 
     exact = {name: Fraction(repr(float(value))) for name, value in values.items()}
     compiler, scope = Compiler(at=exact), Scope(Pack(params=shared), node, node.lets, node.params)
-    failed = []
-    for demand in node.requires:
-        formula = compiler.condition(demand, scope)
-        if not Space([formula]).truth(formula)[0].all():
-            failed.append(expr_text(demand))
-    return failed
+    return [
+        expr_text(demand) for demand in node.requires if constant(compiler.condition(demand, scope)) is False
+    ]

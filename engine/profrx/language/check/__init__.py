@@ -10,34 +10,29 @@ from profrx.language.check.context import Context
 from profrx.language.check.limits import limits
 from profrx.language.check.names import names
 from profrx.language.check.patterns import patterns
-from profrx.language.check.quality import quality
-from profrx.language.check.ranges import ranges
-from profrx.language.check.sources import sources
-from profrx.language.check.tables import tables
-from profrx.language.check.templates import templates
-from profrx.language.check.tree import cycles, reachable
+from profrx.language.check.tree import cycles
 from profrx.language.check.units import units
-from profrx.language.check.usage import usage
 from profrx.language.diagnostics import Diagnostic
 from profrx.language.pack import Pack
 
 Pass = Callable[[Context], None]
 
-PASSES: tuple[Pass, ...] = (
-    limits,
-    names,
-    units,
-    patterns,
-    cycles,
-    ranges,
-    tables,
-    reachable,
-    usage,
-    sources,
-    templates,
-    quality,
-)
-"""Order matters: a declaration that an earlier pass finds broken is spared by the later ones that build on it."""
+
+def passes() -> tuple[Pass, ...]:
+    """All passes; those that reason over numbers are imported here, so that loading a pack does not need them.
+
+    Order matters: a declaration that an earlier pass finds broken is spared by the later ones that build on it.
+    """
+    from profrx.language.check.quality import quality
+    from profrx.language.check.ranges import ranges
+    from profrx.language.check.reachable import reachable
+    from profrx.language.check.sources import sources
+    from profrx.language.check.tables import tables
+    from profrx.language.check.templates import templates
+    from profrx.language.check.usage import usage
+
+    return (*ESSENTIAL, ranges, tables, reachable, usage, sources, templates, quality)
+
 
 ROUNDS = 8
 """Broken metrics break metrics that break rules that break tests: real chains are shorter than this."""
@@ -50,7 +45,7 @@ def check(pack: Pack, only: Iterable[str] | None = None) -> tuple[Diagnostic, ..
     """Judge the declarations of a pack, or those of the files named in `only`; loading mistakes come first."""
     context = Context(pack, frozenset(only) if only is not None else None)
     context.found += [d for d in pack.diagnostics if context.only is None or d.span.file in context.only]
-    for run in PASSES:
+    for run in passes():
         run(context)
     return tuple(dict.fromkeys(context.found))
 

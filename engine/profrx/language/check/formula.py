@@ -163,6 +163,22 @@ class Simple(Formula):
 Atom = Order | Simple
 
 
+def constant(formula: Formula) -> bool | None:
+    """The value of a formula without inputs; None when it has any."""
+    match formula:
+        case Always():
+            return formula.value
+        case Not():
+            inner = constant(formula.part)
+            return None if inner is None else not inner
+        case And() | Or():
+            values = [constant(part) for part in formula.parts]
+            if None in values:
+                return None
+            return all(values) if isinstance(formula, And) else any(values)
+    return None
+
+
 @dataclass(frozen=True)
 class Linear:
     """``factor * variable + offset``; without a variable a constant."""

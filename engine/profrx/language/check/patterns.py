@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+
 from profrx.language import ast
 from profrx.language.check.context import Context
 from profrx.language.scan import MAX_PATTERN
@@ -29,8 +32,21 @@ def _pattern(context: Context, node: ast.Declaration, part: ast.Matches) -> None
         context.report(node, "bad-pattern", f"this is not a pattern: {problem}", part.span, hint=hint)
 
 
+_PLAIN = re.compile(
+    r"(?!.*[*+?]\+)(?:\(\?i\))?(?:[^\\(){}\[\]]|\\[.dDwWsSbB\-\[\](){}+*?|^$/]|\(\?:|\((?!\?)|\)|\[\^?[\w .\-]+\])*"
+)
+"""Patterns of constructs that mean the same to RE2 and to Python."""
+
+
 def re2_problem(pattern: str) -> str:
-    """What RE2 says against a pattern; nothing when it takes it."""
+    """What RE2 says against a pattern; nothing when it takes it.
+
+    Plain patterns need no RE2: they are right when Python can compile them, and Arrow is not imported for them.
+    """
+    if _PLAIN.fullmatch(pattern):
+        with contextlib.suppress(re.error, OverflowError, RecursionError):
+            re.compile(pattern)
+            return ""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from profrx.language import ast
 from profrx.language.check.context import Context, head
-from profrx.language.check.formula import Compiler, TooComplex, Variable
+from profrx.language.check.formula import Compiler, TooComplex, Variable, constant
 from profrx.language.check.ranges import in_unit
 from profrx.language.check.regions import OTHER, Cell, Space
 
@@ -119,7 +119,7 @@ def _over_ranges(context: Context, node: ast.Verdict) -> None:
         for setting in settings:
             compiler = Compiler(at=setting)
             demands = [compiler.condition(demand, scope) for demand in node.requires]
-            if not all(Space([demand]).truth(demand)[0].all() for demand in demands):
+            if any(constant(demand) is False for demand in demands):
                 continue
             rows = [compiler.condition(row.when, scope) for row in node.rows]
             space = Space(rows)

@@ -6,8 +6,7 @@ import math
 
 from profrx.language import ast
 from profrx.language.check.context import Context, Scope
-from profrx.language.check.formula import Compiler
-from profrx.language.check.regions import Space
+from profrx.language.check.formula import Compiler, constant
 from profrx.language.check.types import FREE, Type, Typer, metric_number, metric_type, unit_type
 from profrx.language.units import NONE, UnitError, unit
 from profrx.language.walk import Judge, names
@@ -52,10 +51,8 @@ def _requires(typer: Typer, node: Judge, scope: Scope) -> None:
             message = f"`require` is about parameters; `{others[0].name}` is none"
             typer.wrong("require", message, others[0], "conditions over metrics belong in `when`")
             continue
-        if typer.context.broken.isdisjoint({id(node)}):
-            holds = Space([formula := Compiler().condition(demand, scope)]).truth(formula)[0]
-            if not holds.all():
-                typer.wrong("require", "the defaults of the parameters do not satisfy this", demand)
+        if id(node) not in typer.context.broken and constant(Compiler().condition(demand, scope)) is False:
+            typer.wrong("require", "the defaults of the parameters do not satisfy this", demand)
 
 
 def _rule(typer: Typer, node: ast.Rule, scope: Scope) -> None:
