@@ -2,7 +2,8 @@
 
 A comparison becomes an `Order` between an input and a threshold, or between two inputs. What cannot be taken apart
 (``a / b``, an aggregate, ``min(a, b)``) is an input of its own; it remembers the metrics inside, because two inputs
-over one metric are not independent.
+over one metric are not independent. Formulas and their compiler stand in one module, because each is only read with the
+other.
 """
 
 from __future__ import annotations
