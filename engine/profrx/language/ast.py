@@ -1,7 +1,8 @@
 """The syntax tree of `.rule` files: plain frozen dataclasses with spans.
 
 `parse` builds it, `print` writes it back (parse(print(tree)) equals tree, spans aside), `check` judges it,
-`profrx.evaluate` runs it. Nothing here knows Arrow or reports. Spans never take part in equality.
+`profrx.evaluate` runs it. Nothing here knows Arrow or reports. Spans never take part in equality. One module,
+so that the whole language can be seen at once.
 """
 
 from __future__ import annotations
