@@ -32,7 +32,7 @@ class CallGroups:
 
     Attributes:
         rows: group -> which calls.
-        time: group -> union of their time; ``any`` = of every call.
+        time: group -> union of their time.
     """
 
     calls: Calls
@@ -44,7 +44,6 @@ def group_calls(calls: Calls) -> CallGroups:
     """Sort calls into groups."""
     rows = {group: calls.name.hits(pattern) for group, pattern in PATTERNS.items()}
     time = {group: union(calls.start[hit], calls.end[hit]) for group, hit in rows.items()}
-    time["any"] = union(calls.start, calls.end)
     return CallGroups(calls, rows, time)
 
 

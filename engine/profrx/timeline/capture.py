@@ -66,11 +66,12 @@ class Calls:
     start: Ints
     end: Ints
     process: Ints
-    thread: Ints
     name: Names
 
     def take(self, rows: Ints | Bools) -> Calls:
-        """Return some of the calls."""
+        """Return some of the calls (itself when that is all of them)."""
+        if rows.dtype == bool and rows.all():
+            return self
         return Calls(**{f.name: _pick(getattr(self, f.name), rows) for f in fields(self)})
 
     def __len__(self) -> int:
@@ -171,13 +172,17 @@ def _match(process: Ints, correlation: Ints, calls: pa.Table) -> Ints:
     """Return the row of the call with the same process and correlation id, -1 without one."""
     if not len(calls) or not len(process):
         return np.full(len(process), -1, np.int64)
-    theirs, number = ints(calls, "process_id"), ints(calls, "correlation_id")
-    keys = theirs << 32 | number & 0xFFFF_FFFF
-    order = np.argsort(keys, kind="stable")
     wanted = process << 32 | correlation & 0xFFFF_FFFF
-    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    found = order[at]
-    known = (correlation != NONE) & (correlation != 0) & (number[found] != NONE)
+    keys = ints(calls, "process_id") << 32
+    number = ints(calls, "correlation_id")
+    keys |= number & 0xFFFF_FFFF
+    rows = np.flatnonzero(np.isin(keys, wanted) & (number != NONE))
+    if not len(rows):
+        return np.full(len(process), -1, np.int64)
+    rows = rows[np.argsort(keys[rows], kind="stable")]
+    at = np.minimum(np.searchsorted(keys[rows], wanted), len(rows) - 1)
+    found = rows[at]
+    known = (correlation != NONE) & (correlation != 0)
     return np.where((keys[found] == wanted) & known, found, -1)
 
 
@@ -209,7 +214,10 @@ def _join(parts: list[Work]) -> Work:
 
 def _calls(table: pa.Table) -> Calls:
     start, end = ints(table, "start_ns"), ints(table, "end_ns")
-    calls = Calls(start, end, ints(table, "process_id"), ints(table, "thread_id"), names(table, "name"))
-    domain = names(table, "domain")
-    timed = np.flatnonzero((start != NONE) & (end != NONE) & (end >= start) & ~domain.hits("^os$"))
-    return calls.take(timed[np.argsort(start[timed], kind="stable")])
+    calls = Calls(start, end, _slim(ints(table, "process_id")), names(table, "name"))
+    calls = calls.take(
+        (start != NONE) & (end != NONE) & (end >= start) & ~names(table, "domain").hits("^os$")
+    )
+    if len(calls) > 1 and (np.diff(calls.start) < 0).any():
+        calls = calls.take(np.argsort(calls.start, kind="stable"))
+    return calls
