@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -235,7 +235,7 @@ class _Run:
             for part in single:
                 self._send(part)
             return
-        alone = self.pool.alone()
+        alone = self._alone()
         for part in single:
             for last in (False, True):  # a worker may also have been killed from outside: one more chance
                 if self.stop.name:
@@ -246,10 +246,16 @@ class _Run:
                     break
                 except BrokenProcessPool as err:
                     alone.shutdown(wait=False)
-                    alone = self.pool.alone()
                     if last:
                         self._blame(part, err, time.monotonic() - started)
+                    alone = self._alone()
         alone.shutdown(wait=False)
+
+    def _alone(self) -> Executor:
+        """Return an executor of one worker that has its rules loaded: its start must not count as reading."""
+        executor = self.pool.alone()
+        executor.submit(setup_key, self.setup).result()
+        return executor
 
     def _blame(self, task: Task, err: BaseException, seconds: float) -> None:
         limit = self.setup.time_limit_s
