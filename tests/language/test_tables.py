@@ -17,7 +17,7 @@ from profrx.language.check.formula import Compiler
 from profrx.language.check.regions import Space
 from profrx.language.parse import parse
 from profrx.language.printer import to_text
-from profrx.language.walk import walk
+from profrx.language.walk import nodes
 
 from .conftest import Judge, assembled
 
@@ -133,7 +133,7 @@ def test_gaps_and_overlaps_equal_brute_force(rows: list[ast.Expr]) -> None:
 @given(conditions)
 def test_unknown_inputs_follow_kleene(condition: ast.Expr) -> None:
     """Losing an input never decides a condition that asks nothing about what is known."""
-    assume(not any(isinstance(part, ast.Call) or getattr(part, "op", "") == "??" for part in walk(condition)))
+    assume(not any(isinstance(part, ast.Call) or getattr(part, "op", "") == "??" for part in nodes(condition)))
     scope = Scope(assembled(), ast.Cause("x", ""))
     formula = Compiler().condition(condition, scope)
     space = Space([formula])

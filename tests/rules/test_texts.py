@@ -18,8 +18,8 @@ def test_counts_are_written_once(file: Path) -> None:
 
 
 def test_one_is_not_many() -> None:
-    from profrx.evaluate.template import render
     from profrx.language.pack import load_pack
+    from profrx.language.template import render
 
     because = load_pack().rules["small-grid"].because
     values = {"launch.grid": 1.0, "device.sms": 132.0, "idle": 0.99}

@@ -115,9 +115,8 @@ def _bench(packs: tuple[str, ...], params: tuple[tuple[str, str], ...]) -> _Benc
 
 def _instanced(pack: Pack) -> set[str]:
     """Return the vendor metrics whose instances the rules read or point to lines by."""
-    from profrx.evaluate import walk
     from profrx.evaluate.program import metric_named
-    from profrx.language import ast
+    from profrx.language import ast, walk
 
     pending = [m.name for m in pack.metrics.values() if m.kind == "instances"]
     pending += [lines.metric for rule in pack.rules.values() for lines in rule.lines]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from profrx.evaluate import walk
-from profrx.language import ast
+from profrx.language import ast, walk
 from profrx.report.model import Collect
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from profrx.evaluate import trace, walk
+from profrx.evaluate import trace
 from profrx.evaluate.given import batches
 from profrx.evaluate.mutate import Mutant, mutants
 from profrx.evaluate.outcomes import Outcomes
@@ -14,7 +14,7 @@ from profrx.evaluate.params import Owner
 from profrx.evaluate.program import Program
 from profrx.evaluate.showing import text_of
 from profrx.evaluate.testing import judged, outcomes_alone, tool_of
-from profrx.language import ast
+from profrx.language import ast, walk
 from profrx_parsers.errors import ProfrxError
 
 if TYPE_CHECKING:

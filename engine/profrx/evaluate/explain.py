@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from profrx.evaluate import collect, evidence, trace, walk
+from profrx.evaluate import collect, evidence, trace
 from profrx.evaluate.closer import closer_evaluator, lookup
 from profrx.evaluate.frames import frames_of, only_kernel
 from profrx.evaluate.lacking import NOT_COLLECTED, not_computable
 from profrx.evaluate.lacking import missing as names_missing
 from profrx.evaluate.outcomes import FIRED, NOT_APPLICABLE, OUTCOMES, Outcomes, guard_mask, run
 from profrx.evaluate.program import Program, wanted_metrics
-from profrx.evaluate.template import render
 from profrx.evaluate.unjudged import blame
-from profrx.language import ast
+from profrx.language import ast, walk
+from profrx.language.template import render
 from profrx.report.model import Collect, Evidence, Model
 from profrx_parsers.errors import UsageError
 

@@ -12,8 +12,8 @@ from profrx.evaluate.locations import locations
 from profrx.evaluate.rank import order
 from profrx.evaluate.showing import text_of
 from profrx.evaluate.spread import Spread
-from profrx.evaluate.template import render
 from profrx.language import ast
+from profrx.language.template import render
 from profrx.report.model import Evidence, Finding, Link, Saving, Subject
 
 if TYPE_CHECKING:

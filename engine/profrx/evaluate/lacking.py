@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrx.evaluate import operators, trace, walk
+from profrx.evaluate import operators, trace
 from profrx.evaluate.showing import text_of
-from profrx.language import ast
+from profrx.language import ast, walk
 
 if TYPE_CHECKING:
     from profrx.evaluate.compile import Evaluator

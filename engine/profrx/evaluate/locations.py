@@ -63,9 +63,8 @@ def _instanced(metrics: Metrics, name: str) -> list[str]:
     metric = metrics.pack.metrics.get(name)
     if metric is None:
         return [name]
-    from profrx.evaluate import walk
     from profrx.evaluate.program import metric_named
-    from profrx.language import ast
+    from profrx.language import ast, walk
 
     found: list[str] = []
     for source in metrics.sources(metric):

@@ -11,10 +11,9 @@ from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any
 
-from profrx.evaluate import walk
 from profrx.evaluate.params import Owner
 from profrx.evaluate.showing import text_of
-from profrx.language import ast
+from profrx.language import ast, walk
 
 STEP = 0.01
 """Relative move of a threshold."""

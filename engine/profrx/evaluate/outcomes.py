@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from profrx.evaluate import walk
 from profrx.evaluate.compile import Evaluator
 from profrx.evaluate.frame import Frame
 from profrx.evaluate.frames import Frames
@@ -16,7 +15,7 @@ from profrx.evaluate.metrics import Metrics, owners
 from profrx.evaluate.operators import UNDECIDED, Value, either, from_tristate, spread, tristate
 from profrx.evaluate.params import Owner
 from profrx.evaluate.program import Parent, Program, metric_named
-from profrx.language import ast
+from profrx.language import ast, walk
 from profrx.report.model import CONFIDENCES, SEVERITIES
 
 NOT_FIRED, FIRED, UNKNOWN, SKIPPED, BLOCKED, NOT_APPLICABLE = range(6)

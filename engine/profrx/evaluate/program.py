@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from profrx.evaluate import walk
 from profrx.evaluate.params import Owner, Parameters
-from profrx.language import ast
+from profrx.language import ast, walk
 from profrx.language.pack import Pack
 from profrx_parsers.errors import RuleError
 
@@ -89,7 +88,7 @@ class Program:
         own = {let.name for let in declaration.lets} | {param.name for param in declaration.params}
         return frozenset(
             name
-            for expr in walk.expressions(declaration)
+            for expr in walk.evaluated(declaration)
             for node in walk.nodes(expr)
             if (name := metric_named(node)) and name not in own and name in self.pack.metrics
         )
@@ -99,7 +98,7 @@ class Program:
         return sorted(
             {
                 node.name
-                for expr in walk.expressions(declaration)
+                for expr in walk.evaluated(declaration)
                 for node in walk.nodes(expr)
                 if isinstance(node, ast.Name) and node.name in self.pack.params
             }
@@ -184,7 +183,7 @@ class Program:
     def _needs(self, name: str) -> list[str]:
         declaration = self.owners[name]
         needs = [parent.owner for parent in self.parents(declaration)]
-        for expr in walk.expressions(declaration):
+        for expr in walk.evaluated(declaration):
             needs.extend(node.rule for node in walk.nodes(expr) if isinstance(node, ast.Fired))
         return needs
 
@@ -210,7 +209,7 @@ def wanted_metrics(pack: Pack) -> frozenset[str]:
                 wanted.update(source.names)
     declarations: list[Owner] = [*pack.verdicts.values(), *pack.guards.values(), *pack.rules.values()]
     for declaration in declarations:
-        formulas.extend(walk.expressions(declaration))
+        formulas.extend(walk.evaluated(declaration))
         if isinstance(declaration, ast.Rule):
             wanted.update(lines.metric for lines in declaration.lines if lines.metric not in pack.metrics)
     for formula in formulas:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from profrx.evaluate import operators, walk
+from profrx.evaluate import operators
 from profrx.evaluate.metrics import Metrics, Reason, bounds
 from profrx.evaluate.program import metric_named
 from profrx.evaluate.quantity import from_base
 from profrx.evaluate.showing import text_of
+from profrx.language import walk
 
 if TYPE_CHECKING:
     from profrx.language import ast

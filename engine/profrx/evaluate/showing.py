@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profrx.evaluate import walk
-from profrx.language import ast
+from profrx.language import ast, walk
 from profrx.language.printer import expr_text
 from profrx.language.units import NONE, Dimension, unit
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from profrx.evaluate import trace, walk
+from profrx.evaluate import trace
 from profrx.evaluate.closer import look_closer
 from profrx.evaluate.evidence import smallest_margin
 from profrx.evaluate.findings import NARROW_MARGIN
@@ -22,7 +22,7 @@ from profrx.evaluate.operators import spread
 from profrx.evaluate.outcomes import LEVELS, OUTCOMES, Outcomes, judge_alone, run
 from profrx.evaluate.params import Owner, constant
 from profrx.evaluate.program import Program
-from profrx.language import ast
+from profrx.language import ast, walk
 from profrx_parsers.errors import ProfrxError
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def outcomes_alone(program: Program, declaration: Owner, batch: Batch) -> Outcom
         if name in order or name not in program.owners:
             continue
         order.append(name)
-        for expr in walk.expressions(program.owners[name]):
+        for expr in walk.evaluated(program.owners[name]):
             pending += [node.rule for node in walk.nodes(expr) if isinstance(node, ast.Fired)]
     for name in reversed(order):
         judge_alone(outcomes, program.owners[name])

@@ -10,11 +10,11 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from profrx.evaluate import operators, walk
+from profrx.evaluate import operators
 from profrx.evaluate.program import metric_named
 from profrx.evaluate.quantity import from_base
 from profrx.evaluate.showing import shown_unit, text_of
-from profrx.language import ast
+from profrx.language import ast, walk
 
 if TYPE_CHECKING:
     from profrx.evaluate.compile import Evaluator

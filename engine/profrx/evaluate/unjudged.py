@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profrx.evaluate import collect, operators, trace, walk
+from profrx.evaluate import collect, operators, trace
 from profrx.evaluate.closer import closer_evaluator, lookup
 from profrx.evaluate.lacking import NOT_COLLECTED, not_computable
 from profrx.evaluate.lacking import missing as names_missing
 from profrx.evaluate.outcomes import BLOCKED, UNKNOWN, guard_mask
-from profrx.evaluate.template import render
-from profrx.language import ast
+from profrx.language import ast, walk
+from profrx.language.template import render
 from profrx.report.model import Blocked, Unknown
 
 if TYPE_CHECKING:

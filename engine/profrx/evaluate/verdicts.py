@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profrx.evaluate import evidence, trace, walk
+from profrx.evaluate import evidence, trace
 from profrx.evaluate.closer import closer_evaluator, lookup
 from profrx.evaluate.group import base_times
 from profrx.evaluate.lacking import missing as missing_names
 from profrx.evaluate.outcomes import suppliable
-from profrx.evaluate.template import render
+from profrx.language import walk
+from profrx.language.template import render
 from profrx.report.model import VerdictOf
 from profrx.report.verdicts import UNNAMED
 

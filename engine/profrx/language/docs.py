@@ -9,7 +9,7 @@ from profrx.language.cost import cost
 from profrx.language.pack import Pack
 from profrx.language.printer import expr_text, range_text, test_text
 from profrx.language.template import fields
-from profrx.language.walk import Judge, expressions, names, templates, walk
+from profrx.language.walk import Judge, expressions, names, nodes, templates
 from profrx.language.words import in_words
 
 HEADINGS = (
@@ -225,7 +225,7 @@ def _names(node: Judge) -> list[str]:
     found: dict[str, None] = {}
     for expr in (*(let.expr for let in node.lets), *(expr for _, expr in expressions(node))):
         found |= dict.fromkeys(name.name for name in names(expr))
-        found |= dict.fromkeys(p.metric for p in walk(expr) if isinstance(p, ast.Aggregate) and not p.raw)
+        found |= dict.fromkeys(p.metric for p in nodes(expr) if isinstance(p, ast.Aggregate) and not p.raw)
     found |= dict.fromkeys(field.name for _, text in templates(node) for field in fields(text))
     return list(found)
 

@@ -1,4 +1,4 @@
-"""Walks over expressions, for checks: children, all sub-expressions, the names that are read."""
+"""Walks over expressions and declarations: children, all sub-expressions, names that are read, templates."""
 
 from __future__ import annotations
 
@@ -32,18 +32,32 @@ def children(node: ast.Expr) -> tuple[ast.Expr, ...]:
             return ()
 
 
-def walk(node: ast.Expr) -> Iterator[ast.Expr]:
-    """The expression and everything below it, outer first."""
-    pending = [node]
+def nodes(expr: ast.Expr | None) -> Iterator[ast.Expr]:
+    """The expression and everything below it, outer first, without recursion."""
+    pending = [] if expr is None else [expr]
     while pending:
-        here = pending.pop()
-        yield here
-        pending.extend(reversed(children(here)))
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(children(node)))
+
+
+def strict_nodes(expr: ast.Expr | None) -> Iterator[ast.Expr]:
+    """Like `nodes`, without what ``known(x)`` and the left side of ``??`` look at: nothing there is needed."""
+    pending = [] if expr is None else [expr]
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, ast.Call) and node.function == "known":
+            continue
+        if isinstance(node, ast.Binary) and node.op == "??":
+            pending.append(node.right)
+            continue
+        pending.extend(reversed(children(node)))
 
 
 def names(node: ast.Expr) -> Iterator[ast.Name]:
     """Every `Name` in an expression."""
-    return (part for part in walk(node) if isinstance(part, ast.Name))
+    return (part for part in nodes(node) if isinstance(part, ast.Name))
 
 
 Judge = ast.Rule | ast.Guard | ast.Verdict
@@ -71,6 +85,17 @@ def expressions(node: ast.Declaration) -> Iterator[tuple[str, ast.Expr]]:
             yield from (("row", row.when) for row in node.rows)
         case ast.Metric():
             yield from (("formula", source.formula) for source in node.sources if source.formula is not None)
+
+
+def evaluated(node: Judge) -> Iterator[ast.Expr]:
+    """Every expression that is evaluated over the subjects: lets first, `require` not, it is about settings."""
+    yield from (let.expr for let in node.lets)
+    yield from (expr for word, expr in expressions(node) if word != "require")
+
+
+def conditions(node: Judge) -> list[ast.Expr]:
+    """What decides a declaration: its condition, or those of a verdict's rows."""
+    return [row.when for row in node.rows] if isinstance(node, ast.Verdict) else [node.when]
 
 
 def templates(node: ast.Declaration) -> Iterator[tuple[str, str]]:

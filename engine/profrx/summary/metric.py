@@ -143,9 +143,8 @@ def _plain(metrics: Metrics, name: str, row: int) -> float | str | None:
 
 def _inputs(metrics: Metrics, name: str, source: str, row: int) -> list[Input]:
     """Return what the formula that supplied the value read, each once."""
-    from profrx.evaluate import walk
     from profrx.evaluate.showing import text_of
-    from profrx.language import ast
+    from profrx.language import ast, walk
 
     found: dict[str, Input] = {}
     for one in metrics.sources(metrics.pack.metrics[name]):

@@ -8,7 +8,7 @@ import re
 from profrx.language import ast
 from profrx.language.check.context import Context
 from profrx.language.scan import MAX_PATTERN
-from profrx.language.walk import expressions, walk
+from profrx.language.walk import expressions, nodes
 
 
 def patterns(context: Context) -> None:
@@ -16,7 +16,7 @@ def patterns(context: Context) -> None:
     for node in (*context.judges(), *context.metrics()):
         exprs = [expr for _, expr in expressions(node)] + [let.expr for let in getattr(node, "lets", ())]
         for expr in exprs:
-            for part in walk(expr):
+            for part in nodes(expr):
                 if isinstance(part, ast.Matches):
                     _pattern(context, node, part)
 

@@ -11,7 +11,7 @@ from profrx.language.check.intervals import INF, Bound, Interval, implied, inter
 from profrx.language.check.regions import Space
 from profrx.language.printer import expr_text
 from profrx.language.units import unit
-from profrx.language.walk import Judge, expressions, walk
+from profrx.language.walk import Judge, expressions, nodes
 
 TOLERATED = 1.05
 """Counters of one unit can read a little over 100 %; an estimate that does so is no mistake."""
@@ -34,7 +34,7 @@ def _comparisons(context: Context, node: Judge) -> None:
     conditions = [(expr, scope) for _, expr in expressions(node)]
     conditions += [(let.expr, scope.before(let)) for let in node.lets]
     for expr, here in conditions:
-        for part in walk(expr):
+        for part in nodes(expr):
             if isinstance(part, ast.Aggregate):
                 continue
             if isinstance(part, ast.Compare):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from profrx.language import ast
 from profrx.language.check.context import Context, head
-from profrx.language.walk import expressions, names, walk
+from profrx.language.walk import expressions, names, nodes
 
 
 def cycles(context: Context) -> None:
@@ -20,7 +20,7 @@ def cycles(context: Context) -> None:
         if isinstance(node, ast.Rule | ast.Verdict):
             yield from (rows.get(parent, parent) for parent in node.under)
         for expr in (*(e for _, e in expressions(node)), *(let.expr for let in getattr(node, "lets", ()))):
-            yield from (part.rule for part in walk(expr) if isinstance(part, ast.Fired))
+            yield from (part.rule for part in nodes(expr) if isinstance(part, ast.Fired))
 
     def suppresses(name: str) -> Iterable[str]:
         return (suppressed.rule for suppressed in pack.rules[name].suppresses)
@@ -28,7 +28,7 @@ def cycles(context: Context) -> None:
     def formulas(name: str) -> Iterable[str]:
         for _, expr in expressions(pack.metrics[name]):
             yield from (part.name for part in names(expr))
-            yield from (p.metric for p in walk(expr) if isinstance(p, ast.Aggregate) and not p.raw)
+            yield from (p.metric for p in nodes(expr) if isinstance(p, ast.Aggregate) and not p.raw)
 
     _cycles(context, judged, needs, "each waits for the outcome of the next (`under` or `fired`)")
     _cycles(context, pack.rules, suppresses, "each suppresses the next, so none would be left")

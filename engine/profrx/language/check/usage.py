@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from profrx.language import ast
 from profrx.language.check.context import Context
 from profrx.language.template import fields
-from profrx.language.walk import Judge, expressions, names, templates, walk
+from profrx.language.walk import Judge, expressions, names, nodes, templates
 
 
 def usage(context: Context) -> None:
@@ -93,7 +93,7 @@ def _deprecated(context: Context, node: Judge) -> None:
         _deprecated_metrics(context, node, let.expr)
     for _, expr in expressions(node):
         _deprecated_metrics(context, node, expr)
-        for part in walk(expr):
+        for part in nodes(expr):
             if isinstance(part, ast.Fired):
                 _retired(context, node, part.rule, part.span)
     if isinstance(node, ast.Rule | ast.Verdict):

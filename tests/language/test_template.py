@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profrx.evaluate.template import MAX_RENDERED, names, render
+from profrx.language.template import MAX_RENDERED, fields, render
 
 VALUES: dict[str, tuple[float | str | bool | None, str]] = {
     "share": (0.876, "%"),
@@ -62,4 +62,4 @@ def test_size_is_bounded() -> None:
 
 
 def test_names_in_order() -> None:
-    assert names("{b:.0%} {{c}} {a.d}") == ["b", "a.d"]
+    assert [field.name for field in fields("{b:.0%} {{c}} {a.d}")] == ["b", "a.d"]
