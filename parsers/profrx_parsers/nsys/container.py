@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from profrx_parsers.errors import InputError
+from profrx_parsers.nsys.recovery import MAGIC, find_mark, walk
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.wire import Message, WireError, varint
 
 BANNER = b"NVIDIA Tegra Profiler Report"
-MAGIC = b"QDTEXT00"
 TRAILER = b"U3w[END]"
 RAW_SECTION, OFFSETS_SECTION = "Raw Sampling Data", "Sampling Data Offsets"
 
@@ -39,7 +39,7 @@ LET_GO = 16 << 20
 MAX_RATIO = 260
 """LZ4 cannot expand beyond about 255 times."""
 
-AGAIN = "copy the file again, or collect again; a report cut short has lost its index and its strings"
+AGAIN = "copy the file again, or collect again"
 
 
 @dataclass
@@ -51,6 +51,7 @@ class Container:
         state: capture state (times, system environment).
         header: collection header (counts, generic event types).
         problems: where damage is reported.
+        has_index: whether the file's own index located the parts; else they were found by `recovery`.
     """
 
     data: memoryview
@@ -59,6 +60,8 @@ class Container:
     sections: dict[str, memoryview] = field(default_factory=dict)
     state: Message = field(default_factory=lambda: Message(b"", (0, 0)))
     header: Message = field(default_factory=lambda: Message(b"", (0, 0)))
+    has_index: bool = True
+    _has_tail: bool = True
     _kept: int = 0
     _first_block: int = 0
     _strings_at: int = 0
@@ -103,6 +106,8 @@ class Container:
 
         A part that is damaged ends the iteration with a problem.
         """
+        if not self._has_tail:
+            return
         at = self._strings_at
         try:
             message, at = self._block(at, self._end, MAX_STRINGS_BLOCK)
@@ -110,7 +115,7 @@ class Container:
             for _ in range(2):
                 start, at = _sized(self.data, at, self._end)
                 yield bytes(self.data[start:at])
-            if at < self._end:
+            if at < self._end and self.has_index:  # without one, other sections follow unmarked
                 yield self._block(at, self._end, MAX_BLOCK)[0]
         except WireError as err:
             self.problems.add(
@@ -139,7 +144,10 @@ class Container:
 
 
 def open_container(data: memoryview, name: str, problems: ProblemLog) -> Container:
-    """Find the sections and the parts of the event section. Raises `InputError` when they cannot be found."""
+    """Find the sections and the parts of the event section, without the index when that is lost.
+
+    Raises `InputError` when the file ends before its first events.
+    """
     box = Container(data, name, problems)
     try:
         box.sections = _sections(data)
@@ -147,20 +155,66 @@ def open_container(data: memoryview, name: str, problems: ProblemLog) -> Contain
         _open_raw(box, raw, _message(box.sections[OFFSETS_SECTION]))
     except (WireError, KeyError) as err:
         what = f"section {err} is missing" if isinstance(err, KeyError) else str(err)
-        raise InputError(
-            "nsys-unreadable",
-            f"the index of this report is damaged or was never written: {what}",
-            where=name,
-            next_step=AGAIN,
-        ) from err
+        box = Container(data, name, problems, has_index=False)
+        try:
+            _recover(box, what)
+        except WireError as lost:
+            raise InputError(
+                "nsys-unreadable",
+                f"the index of this report is damaged or was never written ({what}), "
+                f"and no events can be found without it: {lost}",
+                where=name,
+                next_step=AGAIN,
+            ) from err
     return box
+
+
+def _recover(box: Container, why: str) -> None:
+    """Locate state, header, event blocks and string block from the front. Raises `WireError`."""
+    end = len(box.data)
+    mark = find_mark(box.data)
+    if mark is None:
+        raise WireError("the file ends before its event section", end)
+    _open_head(box, mark + len(MAGIC), end)
+    _check_compression(box, box.header.text(9) or "lz4")
+    counts = [box.header.integer(1), box.header.integer(15)]
+    expected = None if counts == [None, None] else sum(count or 0 for count in counts)
+    found = walk(lambda at, stop: box._block(at, stop, MAX_STRINGS_BLOCK), box._first_block, end, expected)
+    if not found.events and not found.complete:
+        raise WireError(f"no event block is whole, {found.damage}", found.stop)
+    box._strings_at, box._end, box._has_tail = found.stop, end, found.complete
+    box.problems.add(
+        "data-loss",
+        "nsys-no-index",
+        f"the index at the end of this report is damaged or missing ({why}); its events were read in order instead",
+        where=f"byte {end}",
+        advice=AGAIN,
+    )
+    if not found.complete:
+        of = "" if expected is None else f" of {expected:,}"
+        box.problems.add(
+            "data-loss",
+            "nsys-cut",
+            f"the events end at byte {found.stop:,} ({found.damage}): {found.events:,}{of} are there; later ones, the "
+            "names of kernels and ranges, and the devices are lost",
+            where=f"byte {found.stop}",
+            advice=AGAIN,
+        )
 
 
 def _open_raw(box: Container, raw: tuple[int, int], offsets: Message) -> None:
     start, box._end = raw
     if bytes(box.data[start : start + 8]) != MAGIC:
         raise WireError("the event section does not start with its mark", start)
-    compression = offsets.text(1) or ""
+    _check_compression(box, offsets.text(1) or "")
+    at = start + 8
+    box._strings_at = at + (offsets.integer(2) or 0)
+    if not at < box._strings_at <= box._end:
+        raise WireError("the string block lies outside its section", at)
+    _open_head(box, at, box._strings_at)
+
+
+def _check_compression(box: Container, compression: str) -> None:
     if compression != "lz4":
         raise InputError(
             "nsys-compression",
@@ -168,13 +222,12 @@ def _open_raw(box: Container, raw: tuple[int, int], offsets: Message) -> None:
             where=box.name,
             next_step="export it with the nsys that wrote it: nsys export --type sqlite REPORT",
         )
-    at = start + 8
-    box._strings_at = at + (offsets.integer(2) or 0)
-    if not at < box._strings_at <= box._end:
-        raise WireError("the string block lies outside its section", at)
-    start, at = _sized(box.data, at, box._strings_at)
+
+
+def _open_head(box: Container, at: int, end: int) -> None:
+    start, at = _sized(box.data, at, end)
     box.state = Message(box.data, (start, at))
-    start, box._first_block = _sized(box.data, at, box._strings_at)
+    start, box._first_block = _sized(box.data, at, end)
     box.header = Message(box.data, (start, box._first_block))
 
 

@@ -54,12 +54,20 @@ def test_flipped_bits(mutations: int, tmp_path: Path) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
 
 
-@pytest.mark.parametrize("share", [0.0005, 0.01, 0.1, 0.5, 0.9, 0.999, 0.99999])
-def test_cut_files_are_refused_with_the_reason(share: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [0.0005, 0.01, 0.1])
+def test_files_cut_before_the_events_are_refused_with_the_reason(share: float, tmp_path: Path) -> None:
     data = REPORT.read_bytes()
     path = tmp_path / "cut.nsys-rep"
     path.write_bytes(data[: max(40, int(len(data) * share))])
     assert outcome(path) == "nsys-unreadable"
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.999, 0.99999])
+def test_files_cut_behind_the_first_events_are_read(share: float, tmp_path: Path) -> None:
+    data = REPORT.read_bytes()
+    path = tmp_path / "cut.nsys-rep"
+    path.write_bytes(data[: int(len(data) * share)])
+    assert outcome(path) == "nsys-no-index"
 
 
 def damaged_block(data: bytes, at: int, content: bytes) -> bytes:
@@ -84,11 +92,11 @@ def test_oversized_blocks_are_not_allocated(sizes: bytes, tmp_path: Path) -> Non
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
 
 
-def test_a_section_table_that_points_outside_is_refused(tmp_path: Path) -> None:
+def test_a_section_table_that_points_outside_is_done_without(tmp_path: Path) -> None:
     data = REPORT.read_bytes()
     path = tmp_path / "outside.nsys-rep"
     path.write_bytes(data[:-16] + (1 << 60).to_bytes(8, "little") + data[-8:])
-    assert outcome(path) == "nsys-unreadable"
+    assert outcome(path) == "nsys-no-index"
 
 
 def test_another_compression_says_how_to_export(tmp_path: Path) -> None:
