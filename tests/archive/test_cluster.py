@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from profrx.archive import Archive, batch
-from profrx_parsers.errors import UsageError
+from profrx_parsers.errors import InputError, UsageError
 
 Make = Callable[..., Path]
 
@@ -70,3 +74,66 @@ def test_a_report_that_kills_workers_is_set_aside(many: Make, tmp_path: Path) ->
     root = many(6, "crash")
     result = batch([root], tmp_path / "a.sqlite", cluster="local:2")
     assert (result.analysed, result.quarantined) == (5, 1)
+
+
+def _cluster(port: int) -> list[subprocess.Popen[bytes]]:
+    """Start a scheduler and two workers, each in a process group of its own."""
+    tools = {
+        "scheduler": ["--host", "127.0.0.1", "--port", str(port)],
+        "worker": [f"127.0.0.1:{port}", "--nthreads", "1"],
+    }
+    return [
+        subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{name}", "--no-dashboard", *tools[name]],
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for name in ("scheduler", "worker", "worker")
+    ]
+
+
+def _kill(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("poisoned")
+def test_the_whole_cluster_killed_costs_nothing_that_was_stored(many: Make, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    root = many(64, *(f"slow{n}" for n in range(64)))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    archive = tmp_path / "a.sqlite"
+    processes = _cluster(port)
+    command = [sys.executable, "-m", "profrx", "batch", str(root), "--archive", str(archive)]
+    try:
+        run = subprocess.Popen(
+            [*command, "--cluster", f"127.0.0.1:{port}"], stderr=subprocess.PIPE, text=True
+        )
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline and stored(archive) == 0 and run.poll() is None:
+            time.sleep(0.2)
+    finally:
+        _kill(processes)
+    _, said = run.communicate(timeout=120)
+    done = stored(archive)
+    assert 0 < done < 64, "the cluster was not killed in mid-run: the test proves nothing"
+    assert run.returncode == 3
+    assert "[cluster-lost]" in said
+    assert "Traceback" not in said
+    result = batch([root], archive, workers=2)
+    assert (result.reused, result.reused + result.analysed) == (done, 64)
+
+
+def stored(path: Path) -> int:
+    """Return how many reports an archive holds; 0 before it exists."""
+    if not path.exists():
+        return 0
+    with contextlib.suppress(InputError), Archive(path, readonly=True) as archive:
+        return int(archive.query("SELECT count(*) AS n FROM reports").column(0)[0].as_py())
+    return 0

@@ -22,6 +22,7 @@ class Pool:
         renew: returns a fresh executor; the broken one is shut down first.
         alone: returns an executor of one worker, to find out which report breaks workers.
         survives: whether a lost worker leaves the executor usable (a cluster replaces workers itself).
+        alive: whether tasks can still come back; once False it stays so.
     """
 
     executor: Executor
@@ -29,6 +30,7 @@ class Pool:
     renew: Callable[[], Executor]
     alone: Callable[[], Executor]
     survives: bool = False
+    alive: Callable[[], bool] = lambda: True
 
 
 @contextmanager
@@ -90,7 +92,14 @@ def cluster(address: str, memory_bytes: int | None) -> Iterator[Pool]:
             # one task a worker thread; a lost worker's tasks run again elsewhere
             executor = client.get_executor(pure=False, retries=1)
             threads = max(sum(client.nthreads().values()), 1)
-            yield Pool(executor, threads, lambda: executor, lambda: executor, survives=True)
+            yield Pool(
+                executor,
+                threads,
+                lambda: executor,
+                lambda: executor,
+                survives=True,
+                alive=lambda: client.status != "closed",
+            )
         finally:
             client.close()
     finally:

@@ -201,10 +201,16 @@ class _Run:
             self.flying[self.pool.executor.submit(analyse, task)] = task
         except BrokenProcessPool:
             self._broken([task])
+        except Exception as err:
+            if not self.pool.survives:
+                raise
+            raise _cluster_lost() from err
 
     def _harvest(self) -> None:
         if not self.flying:
             return
+        if not self.pool.alive():
+            raise _cluster_lost()
         finished, _ = wait(self.flying, timeout=0.5, return_when=FIRST_COMPLETED)
         lost: list[Task] = []
         for future in finished:
@@ -318,3 +324,11 @@ class _Run:
     def _say(self, line: str) -> None:
         self.result.trouble.append(line)
         self.progress.trouble(line)
+
+
+def _cluster_lost() -> InputError:
+    return InputError(
+        "cluster-lost",
+        "the Dask scheduler is gone",
+        next_step="start it and run the same command again: what is done is stored",
+    )
