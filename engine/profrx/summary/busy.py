@@ -34,4 +34,6 @@ def is_timeline(report: Report) -> bool:
     if (report.info.tool or "") in PROFILED_ALONE or report.info.options.get("kernels_serialised"):
         return False
     launches = report.table("launches")
-    return len(launches) > 0 and launches.column("start_ns").null_count < len(launches)
+    return len(launches) > 0 and all(
+        launches.column(name).null_count < len(launches) for name in ("start_ns", "end_ns")
+    )

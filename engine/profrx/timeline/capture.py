@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from profrx_parsers.report import Report
 
 KERNEL, COPY, SET, GRAPH = range(4)
-
+DIRECTIONS, MEMORY_KINDS, STREAMS = "directions", "memory-kinds", "streams"
 
 SERIALISED = "kernels_serialised"
 """Option of a report whose tool ran kernels one by one to count: its times are no timeline of the application."""
@@ -27,8 +27,8 @@ class Work:
     """GPU operations that have a start and an end, in order of start.
 
     `kind` is KERNEL, COPY, SET or GRAPH; `name` the kernel id; `call_start` and `call_end` the host call that asked
-    for it (NONE when unknown); `bytes` only of copies and sets; `is_host_copy` a copy between host and
-    device; `blocks` of the grid, 0 when unknown.
+    for it (NONE when unknown); `bytes` of copies and sets (NONE when unknown), 0 of kernels; `is_host_copy` a copy
+    between host and device; `blocks` of the grid, 0 when unknown.
     """
 
     start: Ints
@@ -80,7 +80,10 @@ class Calls:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything the metrics are computed from."""
+    """Everything the metrics are computed from.
+
+    `lacks` names what no operation tells although some should: DIRECTIONS, MEMORY_KINDS, STREAMS.
+    """
 
     work: Work
     calls: Calls
@@ -88,6 +91,7 @@ class Timeline:
     session_ns: int | None
     has_calls: bool
     has_ranges: bool
+    lacks: frozenset[str] = frozenset()
 
 
 def _pick(value: Any, rows: Ints | Bools) -> Any:
@@ -113,7 +117,8 @@ def read_timeline(report: Report, *, with_ranges: bool = True) -> Timeline:
     launches = report.compact("launches")
     if report.info.options.get(SERIALISED):
         launches = launches.slice(0, 0)
-    work = _join([_launches(launches), _copies(report.compact("copies"), calls_table)])
+    copies = report.compact("copies")
+    work = _join([_launches(launches), _copies(copies, calls_table)])
     end = max((int(part.max()) for part in (work.end, calls.end) if len(part)), default=0)
     ranges = read_ranges([report.compact(name) for name in ("ranges", "ops")] if with_ranges else [], end)
     session = report.extras.get("session_ns")
@@ -124,7 +129,22 @@ def read_timeline(report: Report, *, with_ranges: bool = True) -> Timeline:
         session_ns=int(session) if session else None,
         has_calls=len(calls) > 0,
         has_ranges=ranges.count > 0,
+        lacks=_lacks(copies, work),
     )
+
+
+def _lacks(copies: pa.Table, work: Work) -> frozenset[str]:
+    direction = names(copies, "direction")
+    between_host = int(direction.hits("^(HtoD|DtoH)$").sum())
+    copied = len(copies) - int(names(copies, "operation").hits("^set$").sum())
+    lost = {
+        DIRECTIONS: copied and not direction.texts,
+        MEMORY_KINDS: between_host
+        and not names(copies, "source_kind").texts
+        and not names(copies, "target_kind").texts,
+        STREAMS: _wholly(work.stream == NONE, work.kind),
+    }
+    return frozenset(what for what, is_lost in lost.items() if is_lost)
 
 
 def _launches(table: pa.Table) -> Work:
@@ -162,10 +182,15 @@ def _copies(table: pa.Table, calls: pa.Table) -> Work:
         start=ints(table, "start_ns"), end=ints(table, "end_ns"),
         kind=np.where(names(table, "operation").hits("^set$"), SET, COPY), device=ints(table, "device_id"),
         process=process, rank=ints(table, "rank"), stream=ints(table, "stream_id"), call_start=_at(calls, "start_ns", called),
-        call_end=_at(calls, "end_ns", called), bytes=np.maximum(ints(table, "bytes"), 0),
+        call_end=_at(calls, "end_ns", called), bytes=_sizes(table),
         blocks=np.zeros(rows, np.int64), is_host_copy=host, is_pageable=host & pageable, is_pinned=host & pinned & ~pageable,
         is_migration=migration, name=Names(np.full(rows, -1, np.int64), []), path=names(table, "range_path"),
     )  # fmt: skip
+
+
+def _sizes(table: pa.Table) -> Ints:
+    sizes = ints(table, "bytes")
+    return np.where(sizes == NONE, NONE, np.maximum(sizes, 0))
 
 
 def _match(process: Ints, correlation: Ints, calls: pa.Table) -> Ints:
@@ -194,6 +219,10 @@ def _at(table: pa.Table, column: str, rows: Ints) -> Ints:
 
 def _join(parts: list[Work]) -> Work:
     parts = [part for part in parts if len(part)] or parts[:1]
+    if any(_wholly(~_timed(part), part.kind) for part in parts):
+        parts = [
+            part.take(np.zeros(len(part), bool)) for part in parts
+        ]  # without one kind, gaps mean nothing
     joined: dict[str, Any] = {}
     for field in fields(Work):
         values = [getattr(part, field.name) for part in parts]
@@ -205,11 +234,22 @@ def _join(parts: list[Work]) -> Work:
             joined[field.name] = _slim(np.concatenate(values))
     work = Work(**joined)
     del parts, joined
-    timed = (work.start != NONE) & (work.end != NONE) & (work.end >= work.start)
-    work = work.take(timed)
+    work = work.take(_timed(work))
     if len(work) > 1 and (np.diff(work.start) < 0).any():
         work = work.take(np.argsort(work.start, kind="stable"))
     return work
+
+
+def _wholly(lost: Bools, kinds: Ints) -> bool:
+    """Whether all operations of one kind are `lost`."""
+    if not lost.any():
+        return False
+    return any(bool(lost[kinds == kind].all()) for kind in np.unique(kinds).tolist())
+
+
+def _timed(work: Work) -> Bools:
+    timed: Bools = (work.start != NONE) & (work.end != NONE) & (work.end >= work.start)
+    return timed
 
 
 def _calls(table: pa.Table) -> Calls:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profrx.timeline.calls import CallGroups
-from profrx.timeline.capture import COPY, GRAPH, KERNEL, SET, Work
+from profrx.timeline.capture import COPY, DIRECTIONS, GRAPH, KERNEL, MEMORY_KINDS, SET, STREAMS, Work
 from profrx.timeline.gaps import REASONS, Gaps, find_gaps
 from profrx.timeline.intervals import Bools, Ints, Union, intersection, overlapping, union
 from profrx.timeline.spans import OPTIMIZER, Ranges
@@ -41,6 +41,22 @@ class Context:
     compute_units: int | None
     kernel_class: list[str]
     kernel_library: list[str]
+    lacks: frozenset[str] = frozenset()
+
+
+_PAGEABLE = (
+    "pageable_copy_share", "pageable_copy_count", "pageable_copy_bytes", "pageable_bandwidth_bytes_per_s",
+    "pinned_bandwidth_bytes_per_s",
+)  # fmt: skip
+_NEEDS = {
+    DIRECTIONS: (
+        "host_copy_share", "copy_exposed_share", "copy_overlap_share", "copy_saving_share", "migration_count",
+        "migration_share", "migration_bytes", *_PAGEABLE,
+    ),
+    MEMORY_KINDS: _PAGEABLE,
+    STREAMS: ("stream_count", "small_between_share", "small_between_count", "fusable_elementwise_share"),
+}  # fmt: skip
+"""What a capture may lack as a whole -> metrics that are unknown without it."""
 
 
 def ratio(part: float, whole: float) -> float | None:
@@ -56,7 +72,7 @@ def measure(work: Work, context: Context) -> Values:
     kernels = work.take(is_kernel)
     kernel_time = union(kernels.start, kernels.end)
     gaps = find_gaps(work, dict(context.groups))
-    return {
+    values = {
         **_busy(work, kernels, busy, kernel_time, gaps, context),
         **_kernels(kernels, kernel_time, window, context),
         **_copies(work, kernel_time, window),
@@ -65,6 +81,7 @@ def measure(work: Work, context: Context) -> Values:
         **_small(work, window),
         **_cold(kernels, busy, context),
     }
+    return values | dict.fromkeys((name for what in context.lacks for name in _NEEDS[what]), None)
 
 
 def _busy(work: Work, kernels: Work, busy: Union, kernel_time: Union, gaps: Gaps, context: Context) -> Values:
@@ -182,27 +199,33 @@ def _copies(work: Work, kernel_time: Union, window: int) -> Values:
     return {
         "copy_count": len(both_ways),
         "copy_share": ratio(all_copies.total, window),
-        "copy_bytes": float(both_ways.bytes.sum()),
+        "copy_bytes": _bytes(both_ways.bytes),
         "host_copy_share": ratio(copy_time.total, window),
         "copy_exposed_share": ratio(exposed, window),
         "copy_overlap_share": ratio(hidden, copy_time.total),
         "copy_saving_share": ratio(min(exposed, kernel_time.total - hidden), window),
         "pageable_copy_share": ratio(pageable.total, window),
         "pageable_copy_count": int(work.is_pageable.sum()),
-        "pageable_copy_bytes": float(work.bytes[work.is_pageable].sum()),
+        "pageable_copy_bytes": _bytes(work.bytes[work.is_pageable]),
         "pageable_bandwidth_bytes_per_s": _bandwidth(work, work.is_pageable),
         "pinned_bandwidth_bytes_per_s": _bandwidth(work, work.is_pinned),
         "set_share": ratio(union(sets.start, sets.end).total, window),
         "set_count": len(sets),
         "migration_count": len(migrations),
         "migration_share": ratio(union(migrations.start, migrations.end).total, window),
-        "migration_bytes": float(migrations.bytes.sum()),
+        "migration_bytes": _bytes(migrations.bytes),
     }
 
 
 def _bandwidth(work: Work, rows: Bools) -> float | None:
     time = float((work.end[rows] - work.start[rows]).sum())
-    return float(work.bytes[rows].sum()) / time * 1e9 if time else None
+    moved = _bytes(work.bytes[rows])
+    return moved / time * 1e9 if time and moved is not None else None
+
+
+def _bytes(sizes: Ints) -> float | None:
+    """Return the sum, None where a size is unknown."""
+    return None if (sizes == NONE).any() else float(sizes.sum())
 
 
 def _host(work: Work, kernels: Work, gaps: Gaps, busy: Union, context: Context) -> Values:

@@ -106,6 +106,7 @@ class Metrics:
             compute_units=None if device is None else self.units.get(device),
             kernel_class=self.kernel_class,
             kernel_library=self.kernel_library,
+            lacks=self.timeline.lacks,
         )
 
     def _measure(self, work: Work, device: int | None) -> Values:

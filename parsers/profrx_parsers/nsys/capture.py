@@ -13,6 +13,7 @@ import pyarrow as pa
 from profrx_parsers.nsys import host, memory, work
 from profrx_parsers.nsys.devices import DeviceMap, read_devices
 from profrx_parsers.nsys.raw import RawTables
+from profrx_parsers.nsys.required import CheckedTables
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import Report, ReportInfo, Wanted
 from profrx_parsers.source import Source
@@ -56,7 +57,7 @@ class Capture:
     """Normalised tables of one capture, each built on first use; tables that others need are kept."""
 
     def __init__(self, raw: RawTables, facts: Facts, log: ProblemLog) -> None:
-        self.raw = raw
+        self.raw = CheckedTables(raw, log)
         self.facts = facts
         self.log = log
 

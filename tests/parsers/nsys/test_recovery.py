@@ -23,7 +23,9 @@ def _cut(fixtures: Path, tmp_path: Path, size: int) -> Path:
 
 
 def _problems(report: Report) -> dict[str, dict[str, object]]:
-    return {row["code"]: row for row in report.table("problems").to_pylist() if row["severity"] == "data-loss"}
+    return {
+        row["code"]: row for row in report.table("problems").to_pylist() if row["severity"] == "data-loss"
+    }
 
 
 @pytest.mark.parametrize("size", [SIZE - 1, SIZE - 16, 39479])
