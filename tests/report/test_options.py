@@ -17,6 +17,10 @@ from profrx.report.views import option, together
             ["rocprofv3 --hip-trace --kernel-trace", "rocprofv3 --kernel-trace --pmc A B"],
             "rocprofv3 --hip-trace --kernel-trace --pmc A B",
         ),
+        (
+            ["rocprofv3 --pmc A B", "rocprofv3 --kernel-trace --pmc C", "rocprofv3 --pmc B"],
+            "printf 'pmc: A B\\npmc: C\\n' > counters.txt && rocprofv3 --kernel-trace -i counters.txt",
+        ),
         (["ncu --set full", "nsys profile --trace cuda"], "ncu --set full and nsys profile --trace cuda"),
         (["nsys profile --trace cuda,nvtx", "nsys profile --trace cuda"], "nsys profile --trace cuda,nvtx"),
     ],

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from profrx.evaluate.arch import arch_number, version_key, version_within
+from profrx.evaluate.params import within_arch
 from profrx.language import ast, walk
 from profrx.report.model import Collect
 
@@ -20,6 +25,48 @@ VENDORS = (frozenset({"ncu", "nsys"}), frozenset({"rocm", "rocprofv3", "rocprof-
 """Tools that run on the same hardware: only these may be named where a report's own tool cannot collect."""
 
 
+SECTIONS: Mapping[str, tuple[float, str]] = {
+    "PmSampling": (7.5, "2023.3"),
+    "WorkloadDistribution": (7.0, "2024.1"),
+    "SpeedOfLight_RooflineChart": (7.0, "2020.1"),
+    "SpeedOfLight_HierarchicalHalfRooflineChart": (7.0, "2020.3"),
+}
+"""Section -> least compute capability and the first ncu that has it. Others are as old as the tool.
+
+Source: the first version and the devices of the public reports that hold each section; ncu's release notes.
+"""
+
+
+@dataclass(frozen=True)
+class Present:
+    """How a report was taken: what collecting again can leave out, and what its device and tool can do.
+
+    Attributes:
+        options: collection options, stored sections counted as collected.
+        arch: number of the device's architecture (see `arch`), None when unknown or when devices differ.
+        version: of the tool, None when unknown.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    arch: float | None = None
+    version: str | None = None
+
+    def can(self, node: ast.Collect) -> bool:
+        """Whether the device and the tool can take an action; what is unknown rules nothing out."""
+        least, since = SECTIONS.get(node.value, (0.0, "")) if node.kind == "section" else (0.0, "")
+        if self.arch is not None and self.arch < least:
+            return False
+        return version_key(self.version) is None or version_within(self.version, since, "")
+
+    def fits(self, source: ast.MetricSource) -> bool:
+        """Whether a source is for the device and the tool; what is unknown rules nothing out."""
+        spans = source.arch is not None and self.arch is not None
+        if spans and not within_arch(np.array([self.arch]), " .. ".join(source.arch or ()))[0]:
+            return False
+        known = source.version is not None and version_key(self.version) is not None
+        return not known or version_within(self.version, *(source.version or ("", "")))
+
+
 def option(node: ast.Collect) -> str:
     """Return a collection action as typed on a command line: ``--section SourceCounters``."""
     if node.value.startswith("-"):
@@ -27,26 +74,30 @@ def option(node: ast.Collect) -> str:
     return f"--{node.kind.replace('_', '-')} {node.value}".strip()
 
 
-def options(
-    nodes: Iterable[ast.Collect], tool: str, present: Mapping[str, Any] | None = None
-) -> list[Collect]:
-    """Return actions of a tool (of its vendor's other tools when it has none), each once, less those in `present`."""
+def options(nodes: Iterable[ast.Collect], tool: str, present: Present | None = None) -> list[Collect]:
+    """Return actions of a tool (of its vendor's other tools when it has none), each once.
+
+    Those that the report was taken with, and those that its device or tool cannot take, are left out.
+    """
+    present = present or Present()
     vendor = next((tools for tools in VENDORS if tool in tools), None)
-    nodes = [node for node in nodes if vendor is None or node.tool in vendor]
+    nodes = [node for node in nodes if (vendor is None or node.tool in vendor) and present.can(node)]
     own = [node for node in nodes if node.tool == tool] or nodes
     found = {
         (node.tool, option(node)): Collect(tool=node.tool, option=option(node))
         for node in own
-        if not _held(node, present or {})
+        if not _held(node, present.options)
     }
     return list(found.values())
 
 
-def present(report: Report) -> dict[str, Any]:
-    """Return the collection options of a report, its stored sections counted as collected."""
+def present(report: Report) -> Present:
+    """Return how a report was taken."""
     stored = report.extras.get("sections") or []
     sections = [*(report.info.options.get("sections") or []), *stored]
-    return {**report.info.options, **({"sections": sections} if sections else {})}
+    options = {**report.info.options, **({"sections": sections} if sections else {})}
+    arches = {arch_number(text) for text in report.table("devices").column("arch").to_pylist()}
+    return Present(options, arches.pop() if len(arches) == 1 else None, report.info.tool_version)
 
 
 def _held(node: ast.Collect, present: Mapping[str, Any]) -> bool:
@@ -58,21 +109,26 @@ def _held(node: ast.Collect, present: Mapping[str, Any]) -> bool:
 
 
 def for_metrics(
-    pack: Pack, metrics: Iterable[str], tool: str, present: Mapping[str, Any] | None = None
+    pack: Pack, metrics: Iterable[str], tool: str, present: Present | None = None
 ) -> list[Collect]:
     """Return the actions that supply metrics; a derived metric without its own needs those of its inputs.
 
     Where the report was collected with all of them and the metrics are missing all the same, the vendor's
     metrics are asked for by name, if the tool can be asked that way.
     """
+    present = present or Present()
     nodes: list[ast.Collect] = []
     names: list[str] = []
     for metric in _with_inputs(pack, metrics):
+        own = [source for source in metric.sources if source.tool == tool]
+        fitting = [source for source in own if present.fits(source)]
+        if (own and not fitting) or (metric.collect and not any(map(present.can, metric.collect))):
+            continue
+        known = [source for source in fitting if source.arch] if present.arch is not None else []
         nodes.extend(metric.collect)
-        for source in metric.sources:
-            if source.tool == tool:
-                names.extend(source.names[:1])
-                names.extend(n.name for n in walk.nodes(source.formula) if isinstance(n, ast.Raw))
+        for source in (known or fitting)[:1]:
+            names.extend(source.names[:1])
+            names.extend(n.name for n in walk.nodes(source.formula) if isinstance(n, ast.Raw))
     found = options(nodes, tool, present)
     flag = BY_NAME.get(tool)
     if found or not nodes or flag is None or not names:

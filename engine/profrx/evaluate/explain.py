@@ -134,7 +134,7 @@ def _unknown_id(program: Program, name: str) -> UsageError:
 
 
 def explained(
-    outcomes: Outcomes, declaration: Owner, present: Mapping[str, Any], each: bool, limit: int = LIMIT
+    outcomes: Outcomes, declaration: Owner, present: collect.Present, each: bool, limit: int = LIMIT
 ) -> Explained:
     """Explain one declaration: `each` launch, or launches of a kernel with one outcome together.
 
@@ -189,7 +189,7 @@ def words_of(outcomes: Outcomes, declaration: Owner) -> Any:
 class _View:
     """A declaration seen on some subjects."""
 
-    def __init__(self, outcomes: Outcomes, declaration: Owner, rows: Any, present: Mapping[str, Any]) -> None:
+    def __init__(self, outcomes: Outcomes, declaration: Owner, rows: Any, present: collect.Present) -> None:
         self.outcomes = outcomes
         self.declaration = declaration
         self.rows = rows

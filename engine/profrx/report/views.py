@@ -22,6 +22,9 @@ COMMANDS = {"nsys": "nsys profile", "rocprof-compute": "rocprof-compute profile"
 """Tools whose collecting is a subcommand. Source: their public command-line documentation."""
 LISTS = frozenset({"--metrics", "--trace"})
 """Flags whose value is a list joined by commas."""
+COUNTERS = "--pmc "
+"""Flag of rocprofv3 for counters that one run collects together. Several groups go into a text file, one ``pmc:`` line
+each, and the tool runs the program once per line. Source: rocprofv3's public documentation of input files."""
 _FLAG = re.compile(r" (?=--?[A-Za-z])")
 OPERATORS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
@@ -176,13 +179,39 @@ def _merged(found: dict[tuple[str, ...], dict[str, None]]) -> dict[tuple[str, ..
 def together(options: Sequence[str]) -> str:
     """Join options of one tool: ``ncu --section A --section B``; of several tools, with ``and``.
 
-    Each flag with its values comes once; comma-separated lists of one flag become one list.
+    Each flag with its values comes once; comma-separated lists of one flag become one list; several groups of
+    counters, each a run of its own, become the lines of an input file.
     """
     by_tool: dict[str, dict[str, None]] = {}
     for one in options:
         command, *flags = _FLAG.split(one)
         by_tool.setdefault(command, {}).update(dict.fromkeys(flags))
-    return " and ".join(" ".join([command, *_lists(flags)]) for command, flags in by_tool.items())
+    return " and ".join(_command(command, list(flags)) for command, flags in by_tool.items())
+
+
+def _command(command: str, flags: list[str]) -> str:
+    groups = counter_groups(flag.removeprefix(COUNTERS) for flag in flags if flag.startswith(COUNTERS))
+    if len(groups) < 2:
+        groups = []
+    rest = [flag for flag in flags if not (groups and flag.startswith(COUNTERS))]
+    line = " ".join([command, *_lists(rest)])
+    if not groups:
+        return line
+    lines = "".join(f"pmc: {group}\\n" for group in groups)
+    return f"printf '{lines}' > counters.txt && {line} -i counters.txt"
+
+
+def counter_groups(groups: Iterable[str]) -> list[str]:
+    """Return groups of counters without those that another one holds wholly.
+
+    >>> counter_groups(["A B", "B", "C", "B A"])
+    ['A B', 'C']
+    """
+    kept: list[str] = []
+    for one in sorted(dict.fromkeys(groups), key=lambda group: -len(group.split())):
+        if not any(set(one.split()) <= set(other.split()) for other in kept):
+            kept.append(one)
+    return kept
 
 
 def _lists(flags: Iterable[str]) -> list[str]:

@@ -56,5 +56,5 @@ def _skipped(pack: Pack, name: str, missing: list[str], report: Report) -> Unkno
     from profrx.evaluate import collect
     from profrx.report.model import Unknown
 
-    actions = collect.for_metrics(pack, missing, report.info.tool or "", report.info.options)
+    actions = collect.for_metrics(pack, missing, report.info.tool or "", collect.present(report))
     return Unknown(rule=name, title=pack.rules[name].title, missing=missing, collect=actions)
