@@ -204,9 +204,26 @@ def test_a_narrow_margin_lowers_confidence() -> None:
 
 def test_severity_follows_impact_where_a_rule_writes_none() -> None:
     text = rule("r", "sm > 1 %", "estimate global sm .. sm")
-    severities = {percent: found(text, {"sm": [percent]})[0].severity for percent in (40.0, 20.0, 5.0, 2.0)}
-    assert severities == {40.0: "critical", 20.0: "high", 5.0: "medium", 2.0: "low"}
+    severities = {percent: found(text, {"sm": [percent]})[0].severity for percent in (50.0, 20.0, 5.0, 2.0)}
+    assert severities == {50.0: "critical", 20.0: "high", 5.0: "medium", 2.0: "low"}
     assert found(text, {"sm": [40.0]}, base=1e6)[0].severity == "info"
+
+
+@pytest.mark.parametrize(
+    ("confidence", "severity"), [("high", "critical"), ("medium", "high"), ("low", "high")]
+)
+def test_what_is_less_certain_is_less_severe(confidence: str, severity: str) -> None:
+    """40 % of the time counts 1.0, 0.7 and 0.4 times, as in the score: 40 %, 28 %, 16 %."""
+    (one,) = found(rule("r", "sm > 1 %", f"estimate global sm .. sm confidence {confidence}"), {"sm": [40.0]})
+    assert one.severity == severity
+
+
+def test_a_narrow_margin_lowers_the_severity_that_no_rule_writes() -> None:
+    text = rule("r", "sm > 38 %", "estimate global sm .. sm")
+    assert found(text, {"sm": [60.0]})[0].severity == "critical"
+    assert found(text, {"sm": [39.0]})[0].severity == "high"
+    written = rule("r", "sm > 38 %", "estimate global sm .. sm severity critical")
+    assert found(written, {"sm": [39.0]})[0].severity == "critical"
 
 
 def test_parameter_hashes_differ_by_effective_value() -> None:

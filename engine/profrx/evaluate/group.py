@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +23,7 @@ IMPACT_LEVELS: tuple[tuple[float, Severity], ...] = (
     (0.03, "medium"),
     (0.005, "low"),
 )
-"""Severity where a rule writes none: share of the base time that would be saved, at least."""
+"""Severity where a rule writes none: score (share of the base time saved x confidence), at least."""
 
 
 @dataclass
@@ -39,7 +38,8 @@ class Candidate:
         rows: rows of the scope's frame, ascending; `lead` is the heaviest of them.
         share: the group's share of the base time; None = unknown.
         low, high: saving weighted by time over the group; None = no estimate known.
-        severity, confidence: level words; confidence is "" until the margin is known.
+        written: severity that the rule writes, "" = it follows the score.
+        confidence: level word, "" until the margin is known.
         explains: symptoms that this one stands behind, in order.
         same_cause_as: rule of a better-ranked candidate with the same cause on the same subject.
     """
@@ -53,7 +53,7 @@ class Candidate:
     share: float | None
     low: float | None
     high: float | None
-    severity: Severity
+    written: Severity | Literal[""]
     confidence: Confidence | Literal[""]
     explains: list[str] = field(default_factory=list)
     same_cause_as: str = ""
@@ -74,6 +74,11 @@ class Candidate:
         if self.kind != "global" or self.middle is None or self.share is None:
             return None
         return self.middle * self.share * CONFIDENCE_WEIGHT[self.confidence or "medium"]
+
+    @property
+    def severity(self) -> Severity:
+        """As written, else by the score: what is hardly certain is not critical."""
+        return self.written or severity_of(self.score)
 
 
 def base_times(outcomes: Outcomes) -> dict[int, float]:
@@ -144,7 +149,7 @@ def _grouped(
                 share,
                 lower,
                 upper,
-                SEVERITIES[severity] if severity >= 0 else severity_of(rule, (lower, upper), share),
+                SEVERITIES[severity] if severity >= 0 else "",
                 CONFIDENCES[confidence] if confidence >= 0 else "",
             )
         )
@@ -168,12 +173,8 @@ def _weighted(ends: Any, weights: Any, starts: Any) -> list[float | None]:
     return [value if n else None for value, n in zip(chosen.tolist(), count.tolist(), strict=True)]
 
 
-def severity_of(rule: ast.Rule, ends: Sequence[float | None], share: float | None) -> Severity:
-    """Return the severity of a rule that writes none: by the share of the base time that would be saved."""
-    low, high = ends
-    if low is None or high is None or share is None or rule.estimate is None:
+def severity_of(score: float | None) -> Severity:
+    """Return the severity of a rule that writes none: by saving x time share x confidence, low without one."""
+    if score is None:
         return "low"
-    if rule.estimate.kind == "local":
-        return "low"
-    impact = (low + high) / 2 * share
-    return next((level for least, level in IMPACT_LEVELS if impact >= least), "info")
+    return next((level for least, level in IMPACT_LEVELS if score >= least), "info")

@@ -16,7 +16,7 @@ from profrx.evaluate.closer import look_closer
 from profrx.evaluate.evidence import smallest_margin
 from profrx.evaluate.findings import NARROW_MARGIN
 from profrx.evaluate.given import Batch, batches, default_tool
-from profrx.evaluate.group import severity_of
+from profrx.evaluate.group import CONFIDENCE_WEIGHT, severity_of
 from profrx.evaluate.metrics import Metrics
 from profrx.evaluate.operators import spread
 from profrx.evaluate.outcomes import LEVELS, OUTCOMES, Outcomes, judge_alone, run
@@ -285,15 +285,20 @@ def _judged_details(outcomes: Outcomes, rule: ast.Rule, expect: ast.Expect, at: 
     row = int(fired.rows.searchsorted(at))
     low, high = float(fired.low[row]), float(fired.high[row])
     known = low == low
-    ends = (low, high) if known else (None, None)
     severity, confidence = int(fired.severity[row]), int(fired.confidence[row])
-    shown_severity = LEVELS["severity"][severity] if severity >= 0 else severity_of(rule, ends, 1.0)
     if confidence >= 0:
         shown_confidence = LEVELS["confidence"][confidence]
     else:
         closer = look_closer(outcomes, rule, [at])
         margin = smallest_margin(closer.evaluator, closer.step, 0)
         shown_confidence = "low" if margin is not None and margin < NARROW_MARGIN else "medium"
+    if severity >= 0:
+        shown_severity = LEVELS["severity"][severity]
+    else:  # as if the subject took all of the time
+        ranked = known and rule.estimate is not None and rule.estimate.kind == "global"
+        shown_severity = severity_of(
+            (low + high) / 2 * CONFIDENCE_WEIGHT[shown_confidence] if ranked else None
+        )
     got = "fired"
     passed = True
     if expect.severity:
