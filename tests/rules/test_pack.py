@@ -10,6 +10,7 @@ import pytest
 from profrx.evaluate.coverage import coverage
 from profrx.evaluate.testing import run_tests
 from profrx.language.pack import load_pack
+from profrx.language.select import frozen, select
 
 if TYPE_CHECKING:
     from profrx.language import ast
@@ -31,6 +32,17 @@ def _own(pack: Pack) -> list[ast.Rule]:
 def test_pack_loads_without_errors(pack: Pack) -> None:
     assert not [str(d) for d in pack.diagnostics if d.severity == "error"]
     assert len(_own(pack)) >= 60
+
+
+def test_the_newest_ruleset_holds_every_stable_rule(pack: Pack) -> None:
+    """Without it a new rule would change results that were promised to compare: list it, or mark it `preview`."""
+    newest = pack.rulesets[max(pack.rulesets)]
+    assert dict(newest.rules) == dict(frozen(pack, newest.name).rules)
+    unlisted = [rule for name, rule in pack.rules.items() if name not in dict(newest.rules)]
+    assert {rule.status for rule in unlisted} <= {"preview", "deprecated", "removed"}
+    chosen = select(pack, newest.name)
+    assert chosen.rules.keys() == dict(newest.rules).keys()
+    assert chosen.diagnostics == pack.diagnostics
 
 
 def test_inline_tests_pass(pack: Pack) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -30,16 +30,16 @@ def select(pack: Pack, ruleset: str = "", preview: bool = False) -> Pack:
             if rule.status != "removed" and (preview or rule.status != "preview")
         }
         return replace(pack, rules=kept)
-    frozen = pack.rulesets.get(ruleset)
-    if frozen is None:
+    wanted = pack.rulesets.get(ruleset)
+    if wanted is None:
         hint = did_you_mean(ruleset, pack.rulesets) or f"known: {', '.join(pack.rulesets) or 'none'}"
         unknown = Diagnostic("unknown-ruleset", f"there is no ruleset {ruleset!r}", hint=hint)
         return replace(pack, rules={}, diagnostics=(*pack.diagnostics, unknown))
     rules: dict[str, ast.Rule] = {}
     problems: list[Diagnostic] = []
-    for name, version in frozen.rules:
+    for name, version in wanted.rules:
         rule = pack.rules.get(name)
-        problem = _promise(frozen, name, version, rule)
+        problem = _promise(wanted, name, version, rule)
         if problem is not None:
             problems.append(problem)
         elif rule is not None:
@@ -61,6 +61,13 @@ def _promise(frozen: ast.Ruleset, name: str, version: int, rule: ast.Rule | None
         hint = "use the release of the pack that holds this version, or a newer ruleset"
         return Diagnostic("ruleset-version", message, frozen.span, hint=hint, subject=subject)
     return None
+
+
+def frozen(pack: Pack, name: str, only: Container[str] | None = None) -> ast.Ruleset:
+    """A ruleset of every stable rule at its version, by id; `only` = those of these ids."""
+    stable = [rule for rule in pack.rules.values() if rule.status == "stable"]
+    chosen = sorted((rule.name, rule.version) for rule in stable if only is None or rule.name in only)
+    return ast.Ruleset(name, tuple(chosen))
 
 
 def lock(pack: Pack) -> str:

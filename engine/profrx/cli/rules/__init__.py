@@ -15,6 +15,7 @@ VERBS = {
     "coverage": ("profrx.cli.rules.coverage:coverage", "Show what the tests of rules do not reach."),
     "docs": ("profrx.cli.rules.docs:docs", "Write a Markdown page per rule, with an index and a diagram."),
     "fmt": ("profrx.cli.rules.fmt:fmt", "Write rule files in the one canonical layout."),
+    "freeze": ("profrx.cli.rules.freeze:freeze", "Write a frozen ruleset of all stable rules."),
     "lock": ("profrx.cli.rules.lock:lock", "Write down or compare which rules a result depends on."),
 }
 
