@@ -34,10 +34,44 @@ def test_defaults() -> None:
     assert words("t", {}) == ["not fired", "fired", "fired"]
 
 
-@pytest.mark.parametrize("value", ["20 %", "0.2 ratio", 20, 20.0, {"value": "20 %"}])
-def test_a_value_is_text_with_a_unit_or_a_number_in_the_unit_of_the_default(value: Any) -> None:
+@pytest.mark.parametrize("value", ["20 %", "0.2 ratio", {"value": "20 %"}])
+def test_a_value_is_text_with_a_unit(value: Any) -> None:
     assert words("r", {"r.min_sm": value}) == ["fired"] * 3
     assert words("s", {"r.min_sm": value}) == ["not fired", "not fired", "fired"]
+
+
+@pytest.mark.parametrize("value", [65, 65.0, "65", {"value": 65}, [{"value": "65", "kernel": "*"}]])
+def test_a_bare_number_is_not_guessed_to_be_a_percentage(value: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        words("r", {"r.min_sm": value})
+    assert caught.value.next_step == "write 65 % or 0.65 ratio"
+
+
+@pytest.mark.parametrize("value", [0.65, "0.65"])
+def test_a_bare_share_could_mean_two_things(value: Any) -> None:
+    with pytest.raises(UsageError, match="no unit") as caught:
+        words("r", {"r.min_sm": value})
+    assert caught.value.next_step == "write 65 % or 0.65 ratio, or 0.65 % if so little is meant"
+
+
+def test_a_bare_number_is_taken_where_it_means_one_thing() -> None:
+    """Zero is zero in every unit, and a count needs no scale."""
+    assert words("r", {"r.min_sm": 0}) == ["fired"] * 3
+    pack = pack_of(
+        """
+        metric n { unit sectors meaning "n" source ncu "n" }
+        rule r { title "r" because "b" when n > few
+                 param few = 5 sectors in 0 sectors .. 99 sectors "m" }
+        """
+    )
+    outcomes = run(Program(pack, {"r.few": 7}), report_frames(frame_of({"n": [6.0, 8.0]})))
+    assert [OUTCOMES[code] for code in outcomes.codes["r"]] == ["not fired", "fired"]
+
+
+def test_a_time_needs_its_unit() -> None:
+    with pytest.raises(UsageError) as caught:
+        words("t", {"common.least": 7})
+    assert caught.value.next_step == "write 7 us"
 
 
 def test_a_bare_name_reaches_every_declaration_that_has_it() -> None:

@@ -46,6 +46,14 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     assert "\x1b" not in to_text(read(text, "f").diagnostics, {"f": text}).split("\n")[1]
 
 
+def test_a_nul_is_visible_in_the_line_and_in_the_message() -> None:
+    text = 'rule r {\n  title "a\0b" \0\n}\n'
+    shown = to_text(read(text, "f").diagnostics, {"f": text})
+    assert "\0" not in shown
+    assert "a�b" in shown
+    assert "unexpected `�`" in shown
+
+
 def test_json_and_sarif_name_the_same_places() -> None:
     found = read(TEXT, "my.rule").diagnostics
     (row,) = json.loads(to_json(found))["diagnostics"]

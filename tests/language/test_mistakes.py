@@ -121,9 +121,18 @@ MEANING = [
     (whole("sm.throughput < x", 'param x = 5 % in 10 % .. 30 % "m" see guide'), "default-outside-range", "", ""),
     (whole("sm.throughput < x", 'param x = 5 % in 30 % .. 10 % "m" see guide'), "empty-range", "", ""),
     (whole("sm.throughput < 3 %", 'test "t" { given launch.duration = 3 B expect fired }'), "unit-mismatch", "`launch.duration`", ""),
-    (whole("sm.throughput < 3 %", 'test "t" { given sm.throughput = 3 expect fired }'), "unit-mismatch", "no unit", "3 %"),
+    (whole("sm.throughput < 3 %", 'test "t" { given sm.throughput = 3 expect fired }'), "unit-mismatch", "no unit", "write 3 % or 0.03 ratio"),
     (whole("sm.throughput < x", 'param x = 5 % in 0 % .. 9 % "m" see guide require sm.throughput < x'), "require", "is about parameters", ""),
     (whole("sm.throughput < x", 'param x = 5 % in 0 % .. 9 % "m" see guide require x > 7 %'), "require", "do not satisfy", ""),
+    (whole("sm.throughput < x", 'param x = 30 in 0 % .. 100 % "m" see guide'), "unit-mismatch", "no unit", "write 30 % or 0.3 ratio"),
+    (whole("sm.throughput < x", 'param x = 0.3 in 0 % .. 100 % "m" see guide'), "unit-mismatch", "no unit", "30 % or 0.3 ratio, or 0.3 %"),
+    (whole("sm.throughput < x", 'param x = 30 % in 0 .. 1 "m" see guide'), "unit-mismatch", "no unit", "100 % or 1 ratio"),
+    (whole("sm.throughput / 0 < 1"), "division-by-zero", "`sm.throughput / 0`", "differ from 0"),
+    (whole("sm.throughput / z < 1", "let z = 3 - 3"), "division-by-zero", "always unknown", ""),
+    ('metric m.x { unit % meaning "m" source ncu = sm.throughput / 0 }', "division-by-zero", "", ""),
+    (whole("sm.throughput < 3 %", 'collect foo section "X"'), "unknown-tool", "`foo`", "known: ncu"),
+    (whole('launch.kernel matches glob ""'), "bad-pattern", "matches no name", "gemm"),
+    (whole('launch.kernel matches ""'), "bad-pattern", "matches every text", "gemm"),
     (whole('launch.kernel matches "(a"'), "bad-pattern", "not a pattern", "RE2"),
     (whole('launch.kernel matches "(a)\\1"'), "bad-pattern", "", "backreferences"),
     (whole(f'launch.kernel matches "{"a" * 300}"'), "pattern-too-long", "300", "or"),
@@ -156,6 +165,7 @@ MEANING = [
     ("param a.b = 3 % \"m\" see guide", "unused-name", "no rule reads", ""),
     ("param a.b = 3 % see guide", "no-meaning", "", ""),
     ('ruleset "1" { nope version 1 }', "unknown-rule", "`nope`", ""),
+    (whole("sm.throughput < 3 %") + 'ruleset "1" { r version 7 }', "ruleset-version", "at version 1, not 7", "r version 1"),
     ('override rule nope { title "R" when true because "b" }', "override-nothing", "", "drop `override`"),
     ('extend metric nope.x { source ncu "a" }', "extend-nothing", "", ""),
     ('metric dram.bytes { unit B meaning "again" source ncu "a" }', "duplicate-id", "already declared", "override"),
@@ -287,6 +297,42 @@ def test_every_message_says_how_to_repair_it() -> None:
     found += [d for text, *_ in MEANING for d in check(assembled(text))]
     silent = {(d.code, d.message) for d in found if not d.help and not d.expected}
     assert not silent
+
+
+OPEN = 'rule o {\n  title "O"\n  when true\n  because "b"\n  fix """never closed\n}\n'
+CLOSED = 'rule c {\n  title "C"\n  when true\n  because """closed"""\n}\n'
+HURT = 'rule h {\n  title "H" oops\n  when true\n  because "b"\n}\n'
+
+
+@pytest.mark.parametrize("after", ["", CLOSED, CLOSED * 2, 'cause a-b "c"\n' + CLOSED])
+def test_an_unclosed_block_is_reported_where_it_opens(after: str) -> None:
+    """Not where the next one seems to end."""
+    (found,) = read('cause x-y "z"\n' + OPEN + after, "o.rule").diagnostics
+    assert (found.code, found.span.line, found.span.column) == ("unclosed-string", 6, 7)
+    assert '"""' in found.hint
+
+
+def test_reading_goes_on_behind_an_unclosed_block() -> None:
+    parsed = read(CLOSED + OPEN + HURT + CLOSED.replace("rule c", "rule d"))
+    assert [d.code for d in parsed.diagnostics] == ["unclosed-string", "syntax"]
+    assert [node.name for node in parsed.file.declarations] == ["c", "d"]
+
+
+def test_many_unclosed_blocks_end() -> None:
+    assert read(OPEN * 301).diagnostics
+
+
+def test_an_unclosed_string_is_one_mistake() -> None:
+    (found,) = read(whole("sm.throughput < 3 %", 'fix "open')).diagnostics
+    assert found.subject == "rule r"
+
+
+@pytest.mark.parametrize("when", ["sm.throughput < limt", "dram.bytes < limit", "sm.troughput < limit or limit > 3"])
+def test_a_name_that_another_mistake_leaves_unread_is_not_reported(judge: Judge, when: str) -> None:
+    more = 'param limit = 3 % in 0 % .. 9 % "m" see guide let spare = limit'
+    found = judge(whole(when, more))
+    assert any(d.severity == "error" for d in found)
+    assert not of(found, "unused-name")
 
 
 def test_the_brace_that_is_never_closed_is_the_one_named(judge: Judge) -> None:

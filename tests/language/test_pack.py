@@ -210,3 +210,22 @@ def test_a_pack_for_another_engine_is_left_out(folder: Path, demand: str, fits: 
     pack = load_pack([folder], default=False)
     assert bool(pack.rules) == fits
     assert [d.code for d in pack.diagnostics] == ([] if fits else ["engine-version"])
+
+
+def test_a_path_given_twice_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings name a pack that the command line names, too."""
+    monkeypatch.chdir(folder.parent)
+    pack = load_pack([folder, "pack", f"{folder}/sub/.."], default=False)
+    assert list(pack.rules) == ["one"]
+    assert not pack.diagnostics
+
+
+def test_a_ruleset_replaces_that_of_an_earlier_pack_but_not_of_its_own(folder: Path, tmp_path: Path) -> None:
+    (folder / "sets.rule").write_text('ruleset "2026.1" { one version 1 }', "utf-8")
+    later = tmp_path / "later.rule"
+    later.write_text('ruleset "2026.1" { one version 1, two version 1 }', "utf-8")
+    pack = load_pack([folder, later], default=False, checked=False)
+    assert [name for name, _ in pack.rulesets["2026.1"].rules] == ["one", "two"]
+    assert not pack.diagnostics
+    (folder / "sets.rule").write_text('ruleset "a" { one } ruleset "a" { one }', "utf-8")
+    assert [d.code for d in load_pack([folder], default=False).diagnostics] == ["duplicate-id"]

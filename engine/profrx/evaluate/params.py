@@ -1,8 +1,8 @@
 """Parameters with their overrides: for all subjects, per architecture range, per kernel glob.
 
 An override is keyed by ``rule-id.name`` (also of a verdict or guard), by the dotted name of a file-level
-parameter, or by a bare ``name`` for every declaration that has it. Its value is a number (in the unit of the
-default), a text with a unit (``"20 %"``), or a list of such values with conditions::
+parameter, or by a bare ``name`` for every declaration that has it. Its value is a text with a unit (``"20 %"``), a
+number where the default is in a base unit (``B``, ``ratio``, ``sectors``), or a list of such values with conditions::
 
     {"tail-effect.min_tail": [{"value": "5 %", "kernel": "*gemm*"}, {"value": "8 %", "arch": "9.0 .. 10.0"}]}
 
@@ -24,9 +24,10 @@ import pyarrow as pa
 from profrx.evaluate.arch import arch_number
 from profrx.evaluate.operators import Value
 from profrx.evaluate.patterns import glob_to_regex
-from profrx.evaluate.quantity import to_base
+from profrx.evaluate.quantity import scale_of, to_base
 from profrx.language import ast
 from profrx.language.select import unmet
+from profrx.language.units import spellings
 from profrx_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -202,13 +203,22 @@ def _override(key: str, entry: Any, param: ast.Param) -> Override:
 
 
 def _number(key: str, value: Any, unit: str) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return to_base(float(value), unit)
+    """A value in base units; a number without a unit only where that is unambiguous.
+
+    In the language a bare 0.65 is a ratio, to many readers of a parameter in % it is 0.65 %: neither is guessed.
+    """
     match = _WRITTEN.fullmatch(str(value))
     try:
-        if match is None:
+        if match is None or isinstance(value, bool):
             raise ValueError(value)
-        return to_base(float(match[1].replace("_", "")), match[2] or unit, like=unit)
+        number = float(match[1].replace("_", ""))
+        if not match[2] and number and scale_of(unit) != 1:
+            raise UsageError(
+                "bad-parameter",
+                f"{key} = {value} has no unit, the parameter is in {unit}",
+                next_step=spellings(number, unit),
+            )
+        return to_base(number, match[2] or unit, like=unit)
     except ValueError as err:
         raise UsageError(
             "bad-parameter",

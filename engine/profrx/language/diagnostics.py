@@ -115,6 +115,7 @@ USUAL_REPAIR = {
     "argument-count": "docs/language.md lists the functions and their arguments",
     "cycle": "drop one of the links",
     "default-outside-range": "widen the range or change the default",
+    "deprecated-use": "it works until a later release removes it; use something else",
     "duplicate-statement": "keep one of them",
     "empty-range": "write the lower end first",
     "misplaced-statement": "move it or drop it",

@@ -103,8 +103,8 @@ def load_pack(
     if plugins:
         for entry in sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda e: e.name):
             sources += tree(resources.files(entry.value), entry.name)
-    for path in paths:
-        sources += user_sources(Path(path))
+    for path in {Path(path).resolve(): Path(path) for path in paths}.values():  # settings may name it, too
+        sources += user_sources(path)
     return _loaded(sources, checked)
 
 
@@ -251,7 +251,8 @@ def assemble(
             if isinstance(node, ast.Metric) and node.extends:
                 extensions.append(node)
                 continue
-            problem = _clash(kind, node, before)
+            elsewhere = isinstance(node, ast.Ruleset) and origin.get((kind, node.name)) != source.pack
+            problem = None if elsewhere else _clash(kind, node, before)
             if problem is not None:
                 diagnostics.append(problem)
                 if problem.severity == "error":

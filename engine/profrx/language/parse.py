@@ -111,7 +111,13 @@ def read(text: str, file: str = "<text>") -> Parsed:
         if driver.tokens > MAX_TOKENS or len(problems) > MAX_ERRORS:
             problems.append(_give_up(lines, chunk, driver.tokens))
             break
-    return Parsed(ast.File(tuple(declarations), span=lines.span(0, len(text))), tuple(problems))
+    return Parsed(ast.File(tuple(declarations), span=lines.span(0, len(text))), _once(problems))
+
+
+def _once(problems: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The scanner and the parser both stop at an open string: the parser knows in which declaration."""
+    known = {(one.code, one.span) for one in problems if one.subject}
+    return tuple(one for one in problems if one.subject or (one.code, one.span) not in known)
 
 
 def _give_up(lines: Lines, chunk: Chunk, tokens: int) -> Diagnostic:

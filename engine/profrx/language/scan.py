@@ -32,11 +32,12 @@ KEYWORDS = ("pack", "ruleset", "reference", "cause", "metric", "param", "verdict
 
 _PIECE = re.compile(
     r'"""(?:[^"]|"(?!""))*"""'
+    r'|(?P<unclosed_block>""")'
     r'|"(?:[^"\\\n]|\\[^\n])*"'
     r"|(?P<comment>#[^\n]*)"
     r"|(?P<block>\b(?:(?:override|extend)\s+)?(?:metric|verdict|guard|rule)\s+[A-Za-z_][\w.-]*\s*\{)"
     r"|(?P<open>[{(])|(?P<close>[})])"
-    r'|(?P<unclosed>"{1,3})'
+    r'|(?P<unclosed>")'
     r"|(?P<word>[A-Za-z_][\w.-]*)"
     r"|(?P<other>[^\s\"#{}()A-Za-z_]+)"
 )
@@ -50,19 +51,54 @@ class Chunk:
     end: int
 
 
+_HEAD = re.compile(
+    r"^(?:(?:override|extend)[ \t]+)?(?:metric|verdict|guard|rule)\s+[\w.-]+\s*\{", re.MULTILINE
+)
+"""A block that begins a line: where reading goes on after a string that nobody closed."""
+_CODE = re.compile(
+    r"^[ \t]*\}[ \t]*$|" + _HEAD.pattern + r"|^[ \t]*(?:because|fix|except|meaning)[ \t]+\Z", re.MULTILINE
+)
+"""What prose does not hold: a bracket or a block head on a line of its own, a statement that wants a string."""
+MAX_RESUMED = 5
+"""Unclosed blocks of one file after which reading goes on."""
+
+
 def split(lines: Lines) -> tuple[list[Chunk], list[Diagnostic]]:
     """Return where each declaration begins and ends, and what no parser should see.
+
+    A block string that is never closed swallows text up to the next one, so its declaration is left out as a whole
+    and reading goes on at the next block head.
+    """
+    chunks: list[Chunk] = []
+    problems: list[Diagnostic] = []
+    at = 0
+    for _ in range(MAX_RESUMED):
+        starts, open_block = _starts(lines, at, problems)
+        if open_block < 0:
+            chunks += [Chunk(a, b) for a, b in pairwise([*starts, len(lines.text)])]
+            break
+        problems.append(_unclosed(lines, open_block, open_block + 3))
+        chunks += [Chunk(a, b) for a, b in pairwise([start for start in starts if start <= open_block])]
+        following = _HEAD.search(lines.text, open_block)
+        if following is None:
+            break
+        at = following.start()
+    return chunks, problems
+
+
+def _starts(lines: Lines, begin: int, problems: list[Diagnostic]) -> tuple[list[int], int]:
+    """Where declarations begin from an offset on, and where the first unclosed block string opens (-1 = none).
 
     A declaration keyword outside braces begins one; so does a block head inside braces, because no block can
     hold another: there the closing brace before it was forgotten.
     """
     text = lines.text
     starts: list[int] = []
-    problems: list[Diagnostic] = []
+    blocks: list[re.Match[str]] = []
     depth = 0
     first = -1
     override = -1
-    for match in _PIECE.finditer(text):
+    for match in _PIECE.finditer(text, begin):
         kind = match.lastgroup
         at = match.start()
         if kind == "block":
@@ -75,22 +111,25 @@ def split(lines: Lines) -> tuple[list[Chunk], list[Diagnostic]]:
         elif kind == "word" and depth == 0:
             if match[0] in KEYWORDS:
                 starts.append(override if override >= 0 else at)
-        elif kind == "unclosed":
-            problems.append(
-                Diagnostic(
-                    "unclosed-string",
-                    "this string is not closed",
-                    lines.span(at, match.end()),
-                    hint='close it with " on the same line, or use """ for several lines',
-                )
+        elif kind == "unclosed_block":
+            guilty = next(
+                (one for one in blocks if _CODE.search(text, one.start() + 3, one.end() - 3)), match
             )
-            if len(match[0]) == 3:
-                break
+            return starts, guilty.start()
+        elif kind == "unclosed":
+            problems.append(_unclosed(lines, at, match.end()))
             continue
+        elif kind is None and match[0].startswith('"""'):
+            blocks.append(match)
         if first < 0 and kind != "comment":
             first = at
         override = at if kind == "word" and match[0] in ("override", "extend") else -1
     if first >= 0 and (not starts or first < starts[0]):
         starts.insert(0, first)
-    chunks = [Chunk(a, b) for a, b in pairwise([*starts, len(text)])]
-    return chunks, problems
+    return starts, -1
+
+
+def _unclosed(lines: Lines, start: int, end: int) -> Diagnostic:
+    block = end - start == 3
+    hint = 'close it with """' if block else 'close it with " on the same line, or use """ for several lines'
+    return Diagnostic("unclosed-string", "this string is not closed", lines.span(start, end), hint=hint)

@@ -47,10 +47,10 @@ def _paragraph(diagnostic: Diagnostic, files: Mapping[str, list[str]]) -> str:
     span = diagnostic.span
     place = f"{span.file}:{span.line}:{span.column}: " if span.file else ""
     about = f"\n  in: {diagnostic.subject}" if diagnostic.subject else ""
-    head = f"{place}{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
+    head = f"{place}{diagnostic.severity}[{diagnostic.code}]: {_visible(diagnostic.message)}"
     excerpt = _excerpt(span, files.get(span.file, []))
     expected = f"\n  expected: {', '.join(diagnostic.expected[:8])}" if diagnostic.expected else ""
-    hint = f"\n  help: {diagnostic.help}" if diagnostic.help else ""
+    hint = f"\n  help: {_visible(diagnostic.help)}" if diagnostic.help else ""
     return f"{head}{excerpt}{expected}{hint}{about}\n  see: {DOCS}#{diagnostic.code}"
 
 

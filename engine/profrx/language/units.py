@@ -188,6 +188,19 @@ def unit_hint(name: str) -> str:
     return did_you_mean(name, UNITS) or "docs/language.md lists the units"
 
 
+def spellings(value: float, name: str) -> str:
+    """How a bare number is to be written where the unit `name` is wanted; a share in both ways.
+
+    >>> spellings(65, "%")
+    'write 65 % or 0.65 ratio'
+    """
+    if not unit(name).percent:
+        return f"write {value:g} {name}".rstrip()
+    if abs(value) > 1:
+        return f"write {value:g} % or {value / 100:g} ratio"
+    return f"write {value * 100:g} % or {value:g} ratio, or {value:g} % if so little is meant"
+
+
 def convert(value: Number, source: str, target: str) -> Number:
     """A value in `source` as `target`; both must have one dimension.
 

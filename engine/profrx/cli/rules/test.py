@@ -68,7 +68,7 @@ def _text(report: TestReport) -> str:
 
 
 def _place(one: TestResult) -> str:
-    return f"{one.span.file}:{one.span.line}: " if one.span.file else ""
+    return f"{one.span.file}:{one.span.line}:{one.span.column}: " if one.span.file else ""
 
 
 def _json(report: TestReport) -> str:

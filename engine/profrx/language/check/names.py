@@ -47,7 +47,16 @@ def names(context: Context) -> None:
     for ruleset in context.pack.rulesets.values():
         if context.wanted(ruleset):
             for rule, _ in ruleset.rules:
-                _known(context, ruleset, "unknown-rule", "rule", rule, context.pack.rules, ruleset.span)
+                _known(
+                    context,
+                    ruleset,
+                    "unknown-rule",
+                    "rule",
+                    rule,
+                    context.pack.rules,
+                    ruleset.span,
+                    "`profrx rules list` names the rules",
+                )
 
 
 def _known(

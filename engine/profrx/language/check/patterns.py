@@ -26,6 +26,11 @@ def _pattern(context: Context, node: ast.Declaration, part: ast.Matches) -> None
         message = f"this pattern has {len(part.pattern)} characters; at most {MAX_PATTERN} are allowed"
         context.report(node, "pattern-too-long", message, part.span, hint="use several patterns with `or`")
         return
+    if not part.pattern:
+        message = "an empty glob matches no name" if part.glob else "an empty pattern matches every text"
+        hint = 'write what to look for, such as glob "*gemm*"'
+        context.report(node, "bad-pattern", message, part.span, hint=hint)
+        return
     problem = "" if part.glob else re2_problem(part.pattern)
     if problem:
         hint = "patterns are RE2: no backreferences, no look-around; write `matches glob` for * and ?"

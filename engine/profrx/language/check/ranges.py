@@ -19,14 +19,32 @@ TOLERATED = 1.05
 
 def ranges(context: Context) -> None:
     """Comparisons and whole conditions that are always or never true; estimates out of range."""
-    for node in context.judges():
+    for node in (*context.judges(), *context.metrics()):
         if id(node) in context.broken:
+            continue
+        _divisions(context, node)
+        if isinstance(node, ast.Metric):
             continue
         _comparisons(context, node)
         if not isinstance(node, ast.Verdict) and id(node) not in context.broken:
             _whole(context, node, node.when)
         if isinstance(node, ast.Rule) and node.estimate is not None:
             _estimate(context, node, node.estimate)
+
+
+def _divisions(context: Context, node: Judge | ast.Metric) -> None:
+    """Divisors that are zero whatever is measured: the quotient is never known."""
+    scope = context.scope(node)
+    found = [(expr, scope) for _, expr in expressions(node)]
+    found += [(let.expr, scope.before(let)) for let in getattr(node, "lets", ())]
+    for expr, here in found:
+        for part in nodes(expr):
+            if isinstance(part, ast.Binary) and part.op == "/":
+                divisor = interval(part.right, here, over_range)
+                if divisor.low == divisor.high == 0:
+                    message = f"`{expr_text(part)}` divides by zero, so it is always unknown"
+                    hint = "divide by something that can differ from 0"
+                    context.report(node, "division-by-zero", message, part.span, hint=hint)
 
 
 def _comparisons(context: Context, node: Judge) -> None:

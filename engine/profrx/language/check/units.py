@@ -8,7 +8,7 @@ from profrx.language import ast
 from profrx.language.check.context import Context, Scope
 from profrx.language.check.formula import Compiler, constant
 from profrx.language.check.types import FREE, Type, Typer, metric_number, metric_type, unit_type
-from profrx.language.units import NONE, UnitError, unit
+from profrx.language.units import NONE, UnitError, spellings, unit
 from profrx.language.walk import Judge, names
 
 
@@ -96,6 +96,8 @@ def _param(typer: Typer, param: ast.Param, scope: Scope) -> None:
             message = f"the range of `{param.name}` is {found}, its default is {default}"
             typer.wrong("unit-mismatch", message, end, "write default and range in one unit")
             return
+    if _mixed(typer, param):
+        return
     ends = [value_of(part) for part in (param.valid.low, param.default, param.valid.high)]
     low, value, high = ends
     if low is not None and high is not None and low > high:
@@ -103,6 +105,19 @@ def _param(typer: Typer, param: ast.Param, scope: Scope) -> None:
     elif value is not None and ((low is not None and value < low) or (high is not None and value > high)):
         message = f"the default of `{param.name}` lies outside its own range"
         typer.wrong("default-outside-range", message, param.default)
+
+
+def _mixed(typer: Typer, param: ast.Param) -> bool:
+    """Report a bare number beside percentages: ``30 in 0 % .. 100 %``; zero needs no unit."""
+    assert param.valid is not None
+    parts = (param.default, param.valid.low, param.valid.high)
+    literals = [part for part in parts if isinstance(part, ast.Quantity) and math.isfinite(part.value)]
+    wanted = next((part.unit for part in literals if part.unit and unit(part.unit).percent), "")
+    bare = [part for part in literals if not part.unit and part.value] if wanted else []
+    for part in bare:
+        message = f"`{param.name}` is in {wanted}, this number has no unit"
+        typer.wrong("unit-mismatch", message, part, spellings(part.value, wanted))
+    return bool(bare)
 
 
 def value_of(expr: ast.Expr) -> float | None:
@@ -191,7 +206,7 @@ def _input(typer: Typer, name: str, target: tuple[Type, str], value: ast.Expr, s
     elif wanted.kind == "number" and isinstance(value, ast.Quantity) and found.literal:
         if value.value and math.isfinite(value.value) and unit(written).scale != 1:
             message = f"`{name}` is in {written}, this number has no unit"
-            typer.wrong("unit-mismatch", message, value, f"write {value.value:g} {written}")
+            typer.wrong("unit-mismatch", message, value, spellings(value.value, written))
     elif (
         wanted.kind == "number"
         and None not in (found.dimension, wanted.dimension)

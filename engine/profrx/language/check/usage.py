@@ -14,9 +14,11 @@ def usage(context: Context) -> None:
     """Unused, shadowed, duplicate and deprecated names."""
     for node in context.judges():
         _shadowed(context, node)
-        _unused(context, node)
+        if id(node) not in context.broken:  # else a misspelt name leaves the right one unread
+            _unused(context, node)
         _deprecated(context, node)
     _ids(context)
+    _promises(context)
     read = {name for owner in _all(context) for name in _read(owner)}
     for param in context.pack.params.values():
         if context.wanted(param) and param.name not in read:
@@ -85,6 +87,18 @@ def _ids(context: Context) -> None:
                 message = f"the id `{row.name}` is already that of {other}"
                 context.report(verdict, "duplicate-id", message, span, hint="rename one of them")
             owners[row.name] = f"a row of {verdict.name}"
+
+
+def _promises(context: Context) -> None:
+    """A ruleset names a version; the rule that is there must be that one."""
+    for ruleset in context.pack.rulesets.values():
+        for name, version in ruleset.rules if context.wanted(ruleset) else ():
+            rule = context.pack.rules.get(name)
+            if rule is not None and rule.version != version:
+                message = f"rule `{name}` is at version {rule.version}, not {version}"
+                hint = f"write {name} version {rule.version}, or begin a newer ruleset"
+                span = getattr(name, "span", ruleset.span)
+                context.report(ruleset, "ruleset-version", message, span, hint=hint)
 
 
 def _deprecated(context: Context, node: Judge) -> None:
