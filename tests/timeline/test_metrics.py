@@ -267,3 +267,24 @@ def test_chunks_with_dictionaries_of_their_own() -> None:
     small = [pa.DictionaryArray.from_arrays(c.indices.cast(pa.int8()), c.dictionary) for c in chunks]
     found = names(pa.table({"t": pa.chunked_array(small)}), "t")
     assert [found.texts[c] for c in found.codes] == [t for c in chunks for t in c.to_pylist()]
+
+
+def test_sets_of_host_memory_wait_unless_the_call_is_asynchronous() -> None:
+    sets = {"operation": "set", "direction": None, "source_kind": None}
+    found = row(
+        launches=[kernel(0, 100, called=0)],
+        copies=[
+            copy(120, 10, **sets, target_kind="pinned", correlation_id=1),
+            copy(140, 10, **sets, target_kind="pinned", correlation_id=2),
+            copy(160, 10, **sets, target_kind="device", correlation_id=3),
+            copy(190, 10, **sets, target_kind="managed", correlation_id=4),
+        ],
+        api_calls=[
+            call("cudaMemset", 115, 20, correlation_id=1),
+            call("cudaMemsetAsync", 138, 2, correlation_id=2),
+            call("cudaMemset", 158, 2, correlation_id=3),
+            call("cuMemsetD32", 185, 16, correlation_id=4),
+        ],
+    )
+    assert found["blocking_set_count"] == 2
+    assert found["blocking_set_share"] == pytest.approx((20 + 16) / 200)

@@ -28,7 +28,8 @@ class Work:
 
     `kind` is KERNEL, COPY, SET or GRAPH; `name` the kernel id; `call_start` and `call_end` the host call that asked
     for it (NONE when unknown); `bytes` of copies and sets (NONE when unknown), 0 of kernels; `is_host_copy` a copy
-    between host and device; `blocks` of the grid, 0 when unknown.
+    between host and device; `is_blocking_set` a set of pinned or managed memory by a call that is not asynchronous
+    (sets of device memory do not wait); `blocks` of the grid, 0 when unknown.
     """
 
     start: Ints
@@ -46,6 +47,7 @@ class Work:
     is_pageable: Bools
     is_pinned: Bools
     is_migration: Bools
+    is_blocking_set: Bools
     name: Names
     path: Names
 
@@ -164,7 +166,8 @@ def _launches(table: pa.Table) -> Work:
         process=ints(table, "process_id"), rank=ints(table, "rank"), stream=ints(table, "stream_id"),
         call_start=ints(table, "launch_api_start_ns"),
         call_end=ints(table, "launch_api_end_ns"), bytes=np.zeros(rows, np.int64),
-        blocks=blocks, is_host_copy=no, is_pageable=no, is_pinned=no, is_migration=no, name=identity,
+        blocks=blocks, is_host_copy=no, is_pageable=no, is_pinned=no, is_migration=no,
+        is_blocking_set=no, name=identity,
         path=names(table, "range_path"),
     )  # fmt: skip
 
@@ -178,13 +181,16 @@ def _copies(table: pa.Table, calls: pa.Table) -> Work:
     host = direction.hits("^(HtoD|DtoH|HtoA|AtoH)$")
     pageable = names(table, "source_kind").hits("^pageable$") | names(table, "target_kind").hits("^pageable$")
     pinned = names(table, "source_kind").hits("^pinned$") | names(table, "target_kind").hits("^pinned$")
+    is_set = names(table, "operation").hits("^set$")
+    waits = np.append(~names(calls, "name").hits("Async"), False)[called]  # without a call: not known to wait
     return Work(
         start=ints(table, "start_ns"), end=ints(table, "end_ns"),
-        kind=np.where(names(table, "operation").hits("^set$"), SET, COPY), device=ints(table, "device_id"),
+        kind=np.where(is_set, SET, COPY), device=ints(table, "device_id"),
         process=process, rank=ints(table, "rank"), stream=ints(table, "stream_id"), call_start=_at(calls, "start_ns", called),
         call_end=_at(calls, "end_ns", called), bytes=_sizes(table),
         blocks=np.zeros(rows, np.int64), is_host_copy=host, is_pageable=host & pageable, is_pinned=host & pinned & ~pageable,
-        is_migration=migration, name=Names(np.full(rows, -1, np.int64), []), path=names(table, "range_path"),
+        is_migration=migration, is_blocking_set=is_set & waits & names(table, "target_kind").hits("^(pinned|managed)$"),
+        name=Names(np.full(rows, -1, np.int64), []), path=names(table, "range_path"),
     )  # fmt: skip
 
 

@@ -96,6 +96,8 @@ METRICS: tuple[Metric, ...] = (
     _m("pinned_bandwidth_bytes_per_s", "bytes / time (sum) of pinned copies", "none"),
     _m("set_share", "time in memory sets (union) / window_ns"),
     _m("set_count", "memory sets"),
+    _m("blocking_set_share", "host time in calls that set pinned or managed memory and wait (union) / window_ns"),
+    _m("blocking_set_count", "such sets"),
     _m("migration_count", "migrations of managed memory"),
     _m("migration_share", "time in migrations (union) / window_ns"),
     _m("migration_bytes", "bytes migrated"),

@@ -53,7 +53,7 @@ _NEEDS = {
         "host_copy_share", "copy_exposed_share", "copy_overlap_share", "copy_saving_share", "migration_count",
         "migration_share", "migration_bytes", *_PAGEABLE,
     ),
-    MEMORY_KINDS: _PAGEABLE,
+    MEMORY_KINDS: (*_PAGEABLE, "blocking_set_share", "blocking_set_count"),
     STREAMS: ("stream_count", "small_between_share", "small_between_count", "fusable_elementwise_share"),
 }  # fmt: skip
 """What a capture may lack as a whole -> metrics that are unknown without it."""
@@ -195,6 +195,7 @@ def _copies(work: Work, kernel_time: Union, window: int) -> Values:
     all_copies = union(both_ways.start, both_ways.end)
     migrations = work.take(work.is_migration)
     sets = work.take(work.kind == SET)
+    waited = sets.take(sets.is_blocking_set)
     exposed = copy_time.total - hidden
     return {
         "copy_count": len(both_ways),
@@ -211,6 +212,8 @@ def _copies(work: Work, kernel_time: Union, window: int) -> Values:
         "pinned_bandwidth_bytes_per_s": _bandwidth(work, work.is_pinned),
         "set_share": ratio(union(sets.start, sets.end).total, window),
         "set_count": len(sets),
+        "blocking_set_share": ratio(union(waited.call_start, waited.call_end).total, window),
+        "blocking_set_count": len(waited),
         "migration_count": len(migrations),
         "migration_share": ratio(union(migrations.start, migrations.end).total, window),
         "migration_bytes": _bytes(migrations.bytes),
