@@ -86,7 +86,10 @@ def one_kernel(kernel: str = KERNEL, short: str = SHORT) -> m.ReportFindings:
             ),
             m.Unknown(rule="no-way", title="Cannot be collected", missing=["x"], subjects=1),
         ],
-        blocked=[m.Blocked(rule="tail-effect", guard="too-short", reason="3.1 us is too short.", subjects=1)],
+        blocked=[
+            m.Blocked(rule=rule, guard="too-short", reason="3.1 us is too short.", subjects=1, kernels=["scale"])
+            for rule in ("tail-effect", "small-grid")
+        ],
         vendor=[
             m.VendorFinding(
                 **own, rule="CPIStall", title="Long Scoreboard", estimate_pct=43.2, estimate_kind="global",

@@ -75,3 +75,37 @@ def test_ranges_name_both_ends(a: float, b: float) -> None:
 def test_a_saving_of_half_is_twice_as_fast() -> None:
     assert numbers.speedup_range(0.5, 0.75) == "2.0x to 4.0x"
     assert numbers.speedup_range(0.0, 0.5) == "up to 2.0x"
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "unit", "shown"),
+    [
+        (1.004, 1.0, "waves", ("1.004 waves", "1 waves")),
+        (10.0, 0.05, "%", ("10.0%", "0.1%")),
+        (10.0, 0.02, "%", ("10%", "0.02%")),
+        (0.01, 5.0, "%", ("< 0.1%", "5.0%")),
+        (5.0, 5.0, "%", ("5.0%", "5.0%")),
+        (1_000_400.0, 1_000_000.0, "ns", ("1.0004 ms", "1 ms")),
+        (None, 5.0, "%", ("–", "5.0%")),
+        ("a", "b", "", ("a", "b")),
+    ],
+)
+def test_a_value_and_its_limit_can_be_told_apart(
+    value: float | str | None, limit: float | str | None, unit: str, shown: tuple[str, str]
+) -> None:
+    assert numbers.compared(value, limit, unit) == shown
+
+
+@given(st.floats(1e-6, 1e9), st.floats(1e-4, 1e3))
+def test_values_that_differ_look_different(limit: float, part: float) -> None:
+    value = limit * (1 + part)
+    one, other = numbers.compared(value, limit, "waves")
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.12, "+12%"), (-0.5, "-50%"), (9.9, "+990%"), (685.87, "far beyond"), (-40, "far short")],
+)
+def test_margins_are_capped(value: float, shown: str) -> None:
+    assert numbers.margin(value) == shown

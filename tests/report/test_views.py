@@ -6,7 +6,7 @@ import pytest
 
 from profrx.report import model as m
 from profrx.report.focus import LEAST_SHARE, worth
-from profrx.report.views import advice, gaps, ranges, together
+from profrx.report.views import advice, gaps, held_back, ranges, together
 
 
 def unknown(rule: str, *options: str) -> m.Unknown:
@@ -116,3 +116,27 @@ def test_findings_about_next_to_nothing_are_only_counted(
 def test_a_finding_about_the_report_does_not_show_its_path() -> None:
     shown = advice(finding(scope="report", subject={"name": "/home/alice/run.nsys-rep"}))
     assert (shown.subject, shown.full) == ("the whole run", "")
+
+
+def test_what_one_guard_held_back_is_one_line(findings: m.Findings) -> None:
+    (held,) = held_back(findings.reports[0])
+    assert held.rules == ("tail-effect", "small-grid")
+    assert (held.guard, held.kernels, held.more) == ("too-short", ("scale",), 0)
+
+
+def test_kernels_that_were_held_back_are_named_and_counted(findings: m.Findings) -> None:
+    blocked = findings.reports[0].model_copy(
+        update={"blocked": [m.Blocked(rule="r", guard="g", reason="why", kernels=list("abcde"))]}
+    )
+    (held,) = held_back(blocked)
+    assert (held.kernels, held.more) == (("a", "b", "c"), 2)
+
+
+def test_no_roofline_is_asked_of_a_device_without_one(findings: m.Findings) -> None:
+    def asked(arch: str) -> str:
+        one = findings.reports[0].model_copy(update={"devices": [{"arch": arch}], "summary": m.Summary()})
+        return " ".join(gap.option for gap in gaps(one))
+
+    assert "SpeedOfLight_RooflineChart" in asked("sm_70")
+    assert "SpeedOfLight_RooflineChart" not in asked("sm_61")
+    assert "WarpStateStats" in asked("sm_61")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from profrx.evaluate import collect, operators, trace
 from profrx.evaluate.closer import closer_evaluator, lookup
@@ -17,11 +19,14 @@ from profrx.language.template import render
 from profrx.report.model import Blocked, Unknown
 
 if TYPE_CHECKING:
+    from profrx.evaluate.frame import Frame
     from profrx.evaluate.outcomes import Outcomes
     from profrx_parsers.report import Report
 
 PATTERNS = 8
 """Distinct patterns of missing metrics that are looked into per rule."""
+NAMED_KERNELS = 20
+"""Kernels named per blocked rule."""
 
 
 def unknown(outcomes: Outcomes, report: int, source: Report) -> list[Unknown]:
@@ -183,9 +188,15 @@ def blocked(outcomes: Outcomes, report: int) -> list[Blocked]:
                         guard=guard.name,
                         reason=reason(outcomes, guard, report),
                         subjects=int(rows.size),
+                        kernels=_kernels(outcomes.frames.scopes[rule.scope], rows),
                     )
                 )
     return found
+
+
+def _kernels(frame: Frame, rows: Any) -> list[str]:
+    names = pc.unique(frame.column("kernel_short").take(pa.array(rows))).to_pylist()
+    return [name for name in names if name][:NAMED_KERNELS]
 
 
 def reason(outcomes: Outcomes, guard: ast.Guard, report: int) -> str:

@@ -76,14 +76,11 @@ def _subject(one: SubjectReason, tree: bool) -> list[str]:
     for fact in one.deciding:
         if fact.value is None:
             continue
-        limit = (
-            ""
-            if fact.threshold is None
-            else f" {fact.label} {numbers.quantity(fact.threshold, fact.unit)}".rstrip()
-        )
-        margin = "" if not fact.margin else f", margin {numbers.signed_share(fact.margin)}"
+        value, threshold = numbers.compared(fact.value, fact.threshold, fact.unit)
+        limit = "" if fact.threshold is None else f" {fact.label} {threshold}".rstrip()
+        margin = "" if not fact.margin else f", margin {numbers.margin(fact.margin)}"
         source = f"  [{clean(fact.source, 120)}]" if fact.source and fact.source != fact.metric else ""
-        lines.append(f"    {fact.metric} = {numbers.quantity(fact.value, fact.unit)}{limit}{margin}{source}")
+        lines.append(f"    {fact.metric} = {value}{limit}{margin}{source}")
     if one.missing:
         lines.append(f"    missing: {', '.join(one.missing)}")
     lines += [f"    {clean(text)}" for text in one.why_missing]

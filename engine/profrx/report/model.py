@@ -157,7 +157,10 @@ class Blocked(Model):
     rule: str
     guard: str
     reason: str
+    """The guard's sentence, with the numbers of the first of these subjects."""
     subjects: int = 0
+    kernels: list[str] = Field(default_factory=list)
+    """Short names of the kernels among them, each once, the first first; at most 20."""
 
 
 class Suppressed(Model):

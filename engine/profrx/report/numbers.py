@@ -6,8 +6,13 @@ Values come in base units (ns, B, Hz, FLOP/s …); `quantity` picks the prefix. 
 from __future__ import annotations
 
 import math
+import re
 
 NOTHING = "–"
+MOST_DIGITS = 9
+_ZEROS = re.compile(r"(\.\d*?[1-9])0+(?!\d)|\.0+(?!\d)")
+FAR = 10.0
+"""From ten times the limit on, a margin says no more than that it is large."""
 
 _DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B"))
@@ -45,8 +50,10 @@ def digits(value: float, significant: int = 3) -> str:
     return f"{value:.{significant - 1 - magnitude}f}"
 
 
-def quantity(value: float | str | None, unit: str | None = "") -> str:
+def quantity(value: float | str | None, unit: str | None = "", significant: int = 3) -> str:
     """Return a value with its unit, scaled where the unit has prefixes.
+
+    Percentages have one decimal unless more than three significant digits are asked for.
 
     >>> quantity(1500, "ns"), quantity(3.2e12, "B/s"), quantity(45.04, "%"), quantity(None, "ns")
     ('1.50 us', '3.20 TB/s', '45.0%', '–')
@@ -59,31 +66,51 @@ def quantity(value: float | str | None, unit: str | None = "") -> str:
         return NOTHING
     unit = unit or ""
     if unit in ("%", "pp"):
-        return f"{percent_digits(value)}{'%' if unit == '%' else ' pp'}"
+        shown = percent_digits(value) if significant <= 3 else digits(value, significant)
+        return f"{shown}{'%' if unit == '%' else ' pp'}"
     if unit in _TO_NS:
-        return _scale(value * _TO_NS[unit], _TIMES, "", "ns")
+        return _scale(value * _TO_NS[unit], _TIMES, "", "ns", significant)
     if unit in _PER_NS:
-        return quantity(value * 1e9, _PER_NS[unit])
+        return quantity(value * 1e9, _PER_NS[unit], significant)
     if unit in ("B", "byte", "B/s", "byte/s"):
-        return _scale(value, _BYTES, "/s" if unit.endswith("/s") else "", "B")
+        return _scale(value, _BYTES, "/s" if unit.endswith("/s") else "", "B", significant)
     for name in _SCALED:
         if unit == name:
-            return _scale(value, tuple((f, p + name) for f, p in _DECIMAL), "", name)
+            return _scale(value, tuple((f, p + name) for f, p in _DECIMAL), "", name, significant)
     if unit in _PLAIN:
-        return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e6 else digits(value)
+        return (
+            f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e6 else digits(value, significant)
+        )
     if unit in _COUNTS and float(value).is_integer() and abs(value) < 1e6:
         return f"{value:,.0f} {unit}"
-    return f"{digits(value)} {unit}"
+    return f"{digits(value, significant)} {unit}"
 
 
-def _scale(value: float, steps: tuple[tuple[float, str], ...], tail: str, base: str) -> str:
+def _scale(value: float, steps: tuple[tuple[float, str], ...], tail: str, base: str, significant: int) -> str:
     size = abs(value)
     for factor, name in steps:
         if size >= factor * 0.9995:
             if factor == 1.0 and float(value).is_integer():
                 return f"{value:.0f} {name}{tail}"
-            return f"{digits(value / factor)} {name}{tail}"
-    return f"{digits(value)} {base}{tail}"
+            return f"{digits(value / factor, significant)} {name}{tail}"
+    return f"{digits(value, significant)} {base}{tail}"
+
+
+def compared(value: float | str | None, limit: float | str | None, unit: str | None = "") -> tuple[str, str]:
+    """Return a value and its limit with as many digits as tell them apart; no limit reads ``< 0.1``.
+
+    >>> compared(1.004, 1.0, "waves"), compared(3.0, 0.02, "%"), compared(45.0, 5.0, "%")
+    (('1.004 waves', '1 waves'), ('3%', '0.02%'), ('45.0%', '5.0%'))
+    """
+    texts = quantity(value, unit), quantity(limit, unit)
+    if isinstance(value, str) or isinstance(limit, str) or value is None or limit is None:
+        return texts
+    for significant in range(4, MOST_DIGITS + 1):
+        if (texts[0] != texts[1] or value == limit) and not texts[1].startswith(("<", ">")):
+            break
+        shown = (quantity(number, unit, significant) for number in (value, limit))
+        texts = tuple(_ZEROS.sub(lambda zeros: zeros[1] or "", text) for text in shown)  # type: ignore[assignment]
+    return texts
 
 
 def percent_digits(value: float) -> str:
@@ -142,10 +169,16 @@ def _factor(saved: float) -> str:
     return f"{factor:.1f}x" if factor < 10 else f"{factor:.0f}x"
 
 
-def signed_share(value: float | None) -> str:
-    """Return a margin: ``+12%``."""
+def margin(value: float | None) -> str:
+    """Return how far a value lies beyond its limit, relative to it.
+
+    >>> margin(0.12), margin(-0.5), margin(685.87), margin(-40.0), margin(None)
+    ('+12%', '-50%', 'far beyond', 'far short', '–')
+    """
     if value is None or not math.isfinite(value):
         return NOTHING
+    if abs(value) >= FAR:
+        return "far beyond" if value > 0 else "far short"
     return ("+" if value >= 0 else "-") + share(abs(value))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from profrx.report import focus, grids, numbers
 from profrx.report.verdicts import UNKNOWN, leading
-from profrx.report.views import Advice, Fix, Gap, advice, gaps
+from profrx.report.views import Advice, Fix, Gap, Held, advice, gaps, held_back
 
 if TYPE_CHECKING:
     from profrx.report.model import Findings, Problem, ReportFindings, RooflinePoint, VendorFinding
@@ -73,8 +73,7 @@ class Page:
     more_findings: int
     gaps: tuple[Gap, ...]
     warnings: tuple[str, ...]
-    blocked: tuple[tuple[str, str, str], ...]
-    """(rule, guard, reason)."""
+    blocked: tuple[Held, ...]
     suppressed: tuple[tuple[str, str, str], ...]
     """(title, kernel, reason and last day) of findings that the settings accept."""
     problems: tuple[Problem, ...]
@@ -131,7 +130,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         more_findings=len(listed) - len(worth[:limit]),
         gaps=gaps(report),
         warnings=_warnings(report),
-        blocked=tuple((b.rule, b.guard, b.reason) for b in report.blocked),
+        blocked=held_back(report),
         suppressed=tuple(
             (s.title or s.rule, s.short or "", s.reason + (f" (until {s.expires})" if s.expires else ""))
             for s in report.suppressed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING
 
 from profrx.report import escape, numbers
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
     from profrx.report.grids import Grid
     from profrx.report.model import Findings
     from profrx.report.page import Page
+    from profrx.report.views import Held
 
 WIDTH = 110
 """Columns when the output is no terminal."""
+_WORD = re.compile(r"[^\s`]*`[^`]+`\S*|\S+")
+"""A word, or a command in backquotes with what touches it."""
 COLOURS = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan", "info": "dim"}
 
 
@@ -161,7 +165,9 @@ def _findings(console: Console, page: Page) -> None:
 def _rest(console: Console, page: Page) -> None:
     if page.commands:
         _heading(console, "Profile next")
-        _bullets(console, (f"{what}: {command}" for what, command in page.commands))
+        for what, command in page.commands:
+            _say(console, f"* {what}:")
+            _lines(console, f"  {escape.clean(command)}")
     if page.gaps:
         _heading(console, "Not judged")
         _bullets(console, (_gap(g.option, g.rules) for g in page.gaps))
@@ -172,7 +178,7 @@ def _rest(console: Console, page: Page) -> None:
             (f"{title}{' in ' + kernel if kernel else ''}: {why}" for title, kernel, why in page.suppressed),
         )
     notes = list(page.warnings)
-    notes += [f"{rule} was not judged ({guard}): {reason}" for rule, guard, reason in page.blocked]
+    notes += [_held(one) for one in page.blocked]
     for p in page.problems:
         times = f" ({p.count} times)" if p.count > 1 else ""
         notes.append(f"{p.message}{times} [{p.code}]{': ' + p.advice if p.advice else ''}")
@@ -186,6 +192,11 @@ def _rest(console: Console, page: Page) -> None:
             for v in page.vendor[:10]
         ]
         _lines(console, grid(("kernel", "rule", "says", "estimate", "here"), rows, right=(3,), widest=34))
+
+
+def _held(one: Held) -> str:
+    named = ", ".join(one.kernels) + (f" and {one.more} more" if one.more else "")
+    return f"Not judged{' for ' if named else ''}{named} ({one.guard}): {', '.join(one.rules)}. {one.reason}"
 
 
 def _gap(option: str, rules: Sequence[str]) -> str:
@@ -222,11 +233,28 @@ def _lines(console: Console, text: str) -> None:
 
 
 def _say(console: Console, text: str, *, style: str = "", indent: int = 0) -> None:
-    """Print one paragraph of untrusted text, wrapped; nothing in it is markup."""
-    from rich.padding import Padding
+    """Print one paragraph of untrusted text, wrapped but not inside commands; nothing in it is markup."""
     from rich.text import Text
 
-    plain = escape.clean(text)
-    console.print(
-        Padding(Text(plain, style=style), (0, 0, 0, indent)) if indent else Text(plain, style=style)
-    )
+    for line in _folded(escape.clean(text), console.width - indent):
+        console.print(Text(" " * indent + line, style=style), no_wrap=True, overflow="ignore", crop=False)
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """Break a line at spaces outside backquotes: a command stays whole, to be copied, however long it is.
+
+    >>> _folded("Run `ncu --set full` now.", 12)
+    ['Run', '`ncu --set full`', 'now.']
+    """
+    from rich.cells import cell_len, chop_cells
+
+    lines = [""]
+    for word in _WORD.findall(text):
+        pieces = [word] if "`" in word else chop_cells(word, max(width, 1))
+        for piece in pieces:
+            joined = f"{lines[-1]} {piece}" if lines[-1] else piece
+            if lines[-1] and cell_len(joined) > width:
+                lines.append(piece)
+            else:
+                lines[-1] = joined
+    return lines

@@ -18,6 +18,8 @@ METRIC = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+")
 WHOLE = "the whole run"
 """Subject of a finding about the report itself: its path would say less and more than it should."""
 GAPS = 3
+KERNELS = 3
+"""Kernels named beside what a guard held back."""
 COMMANDS = {"nsys": "nsys profile", "rocprof-compute": "rocprof-compute profile"}
 """Tools whose collecting is a subcommand. Source: their public command-line documentation."""
 LISTS = frozenset({"--metrics", "--trace"})
@@ -25,6 +27,8 @@ LISTS = frozenset({"--metrics", "--trace"})
 COUNTERS = "--pmc "
 """Flag of rocprofv3 for counters that one run collects together. Several groups go into a text file, one ``pmc:`` line
 each, and the tool runs the program once per line. Source: rocprofv3's public documentation of input files."""
+OLD_ARCH = re.compile(r"sm_[1-6]\d$")
+"""Before compute capability 7.0, where ncu has no roofline. Source: sections of public reports by device."""
 _FLAG = re.compile(r" (?=--?[A-Za-z])")
 OPERATORS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
@@ -167,6 +171,29 @@ def gaps(report: ReportFindings) -> tuple[Gap, ...]:
     return tuple(sorted(listed, key=lambda g: (not g.option, -len(g.rules), g.option)))
 
 
+@dataclass(frozen=True)
+class Held:
+    """Rules that one guard kept from being judged on the same kernels, for the same reason."""
+
+    guard: str
+    reason: str
+    kernels: tuple[str, ...]
+    more: int
+    """Kernels that are not named."""
+    rules: tuple[str, ...]
+
+
+def held_back(report: ReportFindings) -> tuple[Held, ...]:
+    """Group blocked rules by guard, reason and kernels, in the order of their first mention."""
+    found: dict[tuple[str, str, tuple[str, ...]], dict[str, None]] = {}
+    for one in report.blocked:
+        found.setdefault((one.guard, one.reason, tuple(one.kernels)), {})[one.rule] = None
+    return tuple(
+        Held(guard, reason, kernels[:KERNELS], max(len(kernels) - KERNELS, 0), tuple(rules))
+        for (guard, reason, kernels), rules in found.items()
+    )
+
+
 def _merged(found: dict[tuple[str, ...], dict[str, None]]) -> dict[tuple[str, ...], dict[str, None]]:
     """Put all that some option collects under all those options together; the rest stays apart."""
     every = tuple(sorted({one for key in found for one in key}))
@@ -225,12 +252,17 @@ def _lists(flags: Iterable[str]) -> list[str]:
 
 
 def _parts(report: ReportFindings) -> tuple[tuple[str, bool, str], ...]:
-    """Parts of the page, whether the report holds them, and the section that collects them."""
+    """Parts of the page, whether the report holds them or cannot, and the section that collects them."""
     summary = report.summary
+    old = bool(report.devices) and all(OLD_ARCH.match(str(d.get("arch"))) for d in report.devices)
     return (
         ("Speed of light", bool(summary.sol), "SpeedOfLight"),
         ("Top stall reasons", bool(summary.stalls), "WarpStateStats"),
-        ("Roofline", any(p.flop_per_s is not None for p in summary.roofline), "SpeedOfLight_RooflineChart"),
+        (
+            "Roofline",
+            old or any(p.flop_per_s is not None for p in summary.roofline),
+            "SpeedOfLight_RooflineChart",
+        ),
     )
 
 
@@ -265,12 +297,13 @@ def _fact(one: Evidence) -> Fact:
         label = one.metric
     elif one.provenance == "parameter" and one.label:
         label = f"{one.metric}: {one.label}"
-    threshold = "" if one.threshold is None else numbers.quantity(one.threshold, one.unit)
+    value, threshold = numbers.compared(one.value, one.threshold, one.unit)
+    threshold = "" if one.threshold is None else threshold
     return Fact(
         label=label,
-        value=numbers.quantity(one.value, one.unit),
+        value=value,
         threshold=f"{operator} {threshold}" if compared else threshold,
-        margin="" if one.margin is None else numbers.signed_share(one.margin),
+        margin="" if one.margin is None else numbers.margin(one.margin),
         source=source,
         limit_name=limit_name if compared else "",
     )
