@@ -329,9 +329,13 @@ def test_blocked_rules_show_the_guard_with_its_values() -> None:
         rule("r", "sm > 1 %")
         + 'guard g { title "g" when mem > 100 % blocks r because """{mem:.0%} cannot be""" }'
     )
-    outcomes = run(Program(pack_of(METRICS + text)), report_frames(frame_of({"sm": [50.0], "mem": [130.0]})))
+    outcomes = run(
+        Program(pack_of(METRICS + text)),
+        report_frames(frame_of({"sm": [50.0] * 3, "mem": [90.0, 130.0, 140.0]})),
+    )
     (one,) = blocked(outcomes, 0)
-    assert (one.rule, one.guard, one.reason, one.subjects) == ("r", "g", "130% cannot be", 1)
+    assert (one.rule, one.guard, one.reason, one.subjects) == ("r", "g", "130% cannot be", 2)
+    assert one.kernels == ["k1", "k2"]
 
 
 def test_tables_that_the_tool_cannot_supply_are_left_out() -> None:
