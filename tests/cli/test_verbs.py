@@ -189,6 +189,45 @@ def test_a_pack_of_ones_own(profrx: Run, pack: Path, report: Path) -> None:
     assert "slow-launch" not in profrx("diagnose", report, "--pack", pack, "--format", "json").out
 
 
+def test_a_frozen_ruleset_can_be_written_and_used(profrx: Run, pack: Path, report: Path) -> None:
+    (pack / "new.rule").write_text(
+        RULE.replace("slow-launch", "new-one").replace("severity low", "status preview"), encoding="utf-8"
+    )
+    written = profrx("rules", "freeze", "house-1", pack)
+    assert (written.code, written.out.split()) == (
+        0,
+        ["ruleset", '"house-1"', "{", "slow-launch", "version", "1,", "}"],
+    )
+    (pack / "sets.rule").write_text(written.out, encoding="utf-8")
+    assert profrx("rules", "check", pack).code == 0
+    ran = profrx(
+        "diagnose",
+        report,
+        "--pack",
+        pack,
+        "--ruleset",
+        "house-1",
+        "--param",
+        "limit=1 us",
+        "--format",
+        "json",
+    )
+    assert {one["rule"] for one in json.loads(ran.out)["reports"][0]["findings"]} == {"slow-launch"}
+
+
+def test_a_bare_number_for_a_percentage_is_an_error_that_shows_both_spellings(
+    profrx: Run, report: Path, tmp_path: Path
+) -> None:
+    ran = profrx("diagnose", report, "--param", "speed-of-light.high=65")
+    assert ran.code == 2
+    assert "write 65 % or 0.65 ratio" in ran.err
+    file = tmp_path / "profrx.toml"
+    file.write_text('[params]\n"speed-of-light.high" = 0.65\n', encoding="utf-8")
+    ran = profrx("diagnose", report, "--settings", file)
+    assert ran.code == 2
+    assert "write 65 % or 0.65 ratio" in ran.err
+
+
 def test_a_failing_rule_test_exits_with_1(profrx: Run, pack: Path) -> None:
     file = pack / "slow.rule"
     file.write_text(RULE.replace("1 us expect not fired", "3 ms expect not fired"), encoding="utf-8")

@@ -9,6 +9,7 @@ import pytest
 
 from profrx.evaluate.coverage import coverage
 from profrx.evaluate.testing import run_tests
+from profrx.language.docs import rules_docs
 from profrx.language.pack import load_pack
 from profrx.language.select import frozen, select
 
@@ -43,6 +44,15 @@ def test_the_newest_ruleset_holds_every_stable_rule(pack: Pack) -> None:
     chosen = select(pack, newest.name)
     assert chosen.rules.keys() == dict(newest.rules).keys()
     assert chosen.diagnostics == pack.diagnostics
+
+
+def test_the_pages_of_rules_are_current(pack: Pack) -> None:
+    """`profrx rules docs -o docs/rules` renews them."""
+    folder = Path(__file__).resolve().parents[2] / "docs" / "rules"
+    kept = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    pages = rules_docs(pack)
+    assert kept.keys() == pages.keys()
+    assert not [name for name, text in pages.items() if kept[name] != text]
 
 
 def test_inline_tests_pass(pack: Pack) -> None:
