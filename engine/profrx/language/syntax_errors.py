@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from profrx.language.diagnostics import Diagnostic, Lines, did_you_mean
-from profrx.language.lr import Unexpected
+from profrx.language.lr import Token, Unexpected
 from profrx.language.recover import statement_words, swallowed
 from profrx.language.tables import tables
 from profrx.language.units import unit_hint
@@ -40,6 +40,10 @@ _FOREIGN = {
 }
 
 
+EXPRESSION_WORDS = ("fired", "greatest", "least", "raw")
+"""Words that begin a value of their own, so that no param or let can be read by such a name."""
+
+
 def explain(stop: Unexpected, lines: Lines) -> Diagnostic:
     """The diagnostic for the place where the parser stopped."""
     found = stop.found
@@ -53,6 +57,15 @@ def explain(stop: Unexpected, lines: Lines) -> Diagnostic:
     if word is not None and found.type != "$END":
         message = f"the expression before `{word}` is not complete"
         return Diagnostic("syntax", message, lines.span(word.start, word.end), expected=("a value",))
+    taken = stop.values[-1] if stop.values else None
+    if stop.expected in (("LPAR",), ("STRING",)) and isinstance(taken, Token) and taken in EXPRESSION_WORDS:
+        return Diagnostic(
+            "syntax",
+            f"`{taken}` is a word of the language: it wants {'`(`' if stop.expected == ('LPAR',) else 'a string'} behind it",
+            lines.span(taken.start, taken.end),
+            hint="give a param or let of this name another one",
+            expected=expected,
+        )
     if found.type == "$END":
         unclosed = _unclosed(stop.values)
         if unclosed is not None:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from profrx.language import ast
 from profrx.language.check.context import MEMBER_NAMES, NARROW_TO_WIDE, Context, Scope
 from profrx.language.check.misnamed import meant
+from profrx.language.syntax_errors import EXPRESSION_WORDS
 from profrx.language.walk import Judge, children, expressions
 
 TOOLS = ("ncu", "nsys", "rocm", "torch", "metal", "bench")
@@ -182,6 +183,9 @@ def _local_name(context: Context, node: ast.Declaration, name: str, span: ast.Sp
         context.report(
             node, "bad-name", f"`{name}` is not a name in snake_case without dots", span, hint=hint
         )
+    elif name in EXPRESSION_WORDS:
+        message = f"`{name}` is a word of the language and cannot be declared"
+        context.report(node, "bad-name", message, span, hint="choose another name")
     elif name in MEMBER_NAMES:
         message = f"`{name}` names a member inside `over instances` and cannot be declared"
         context.report(node, "bad-name", message, span, hint="choose another name")
