@@ -25,6 +25,8 @@ HYGIENE = frozenset(
     {"clock-state", "measurement-validity", "missing-data", "library-kernels", "near-roofline"}
 )
 """Causes that are no reason to change a kernel: they are findings, but never the top fix."""
+LOSS = " Data of this report is lost (see Validity): this holds for what could be read."
+"""Behind the verdict of a timeline with holes: what is missing may have been work."""
 DIGEST = "digest"
 """Key of `Findings.pack` that holds the digest of all rule files."""
 
@@ -166,7 +168,8 @@ def _title(report: ReportFindings) -> str:
 def _lede(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
     busy = report.summary.busy
     if isinstance(busy, dict) and busy.get("verdict"):
-        return str(busy["verdict"])
+        lost = any(problem.severity == "data-loss" for problem in report.problems)
+        return str(busy["verdict"]) + (LOSS if lost else "")
     if not kernels:
         return ""
     first = kernels[0]

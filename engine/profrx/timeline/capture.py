@@ -84,7 +84,7 @@ class Calls:
 class Timeline:
     """Everything the metrics are computed from.
 
-    `lacks` names what no operation tells although some should: DIRECTIONS, MEMORY_KINDS, STREAMS.
+    `has_calls` and `has_ranges` need names: calls and ranges whose texts are lost tell nothing. `lacks` names what no operation tells although some should: DIRECTIONS, MEMORY_KINDS, STREAMS.
     """
 
     work: Work
@@ -129,8 +129,8 @@ def read_timeline(report: Report, *, with_ranges: bool = True) -> Timeline:
         calls=calls,
         ranges=ranges,
         session_ns=int(session) if session else None,
-        has_calls=len(calls) > 0,
-        has_ranges=ranges.count > 0,
+        has_calls=bool((calls.name.codes >= 0).any()),
+        has_ranges=ranges.count > 0 and ranges.named,
         lacks=_lacks(copies, work),
     )
 

@@ -44,6 +44,7 @@ class Ranges:
         count: ranges and operations, marks left out.
         first_step: start and end of the first step, None without a loop.
         usual_step_ns: median duration of the later steps.
+        named: whether any of them has a name.
     """
 
     count: int
@@ -51,6 +52,7 @@ class Ranges:
     optimizing: Named
     first_step: tuple[int, int] | None
     usual_step_ns: float
+    named: bool = True
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ def read_ranges(tables: Sequence[pa.Table], until: int) -> Ranges:
     optimizing = _join([p.rows(np.flatnonzero(p.is_range & p.name.hits(OPTIMIZER))) for p in parts])
     step = _step(parts)
     first, usual = (None, 0.0) if step is None else _durations(step)
-    return Ranges(sum(int(p.is_range.sum()) for p in parts), loading, optimizing, first, usual)
+    count = sum(int(p.is_range.sum()) for p in parts)
+    return Ranges(count, loading, optimizing, first, usual, any(p.name.texts for p in parts))
 
 
 def _part(table: pa.Table, until: int) -> _Part:

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from profrx.diagnose import diagnose
+from profrx.report.page import page
+from profrx.timeline.capture import read_timeline
+from profrx.timeline.metrics import Metrics
 from profrx_parsers.errors import InputError
+from profrx_parsers.nsys.container import open_container
+from profrx_parsers.problems import ProblemLog
 from profrx_parsers.registry import open_report
 from profrx_parsers.report import Report
 
@@ -73,3 +79,18 @@ def test_cut_among_the_events(corpus: Path, tmp_path: Path) -> None:
     assert {"nsys-no-index", "nsys-cut"} <= set(lost)
     where = str(lost["nsys-cut"]["where"])
     assert 0 < int(where.removeprefix("byte ")) < 1_200_000
+
+
+def test_calls_without_names_explain_no_idle_time(fixtures: Path, tmp_path: Path) -> None:
+    """Names of calls lie in the string block, names of ranges beside the ranges."""
+    whole = (fixtures / "nsys/gpu-idle/report.nsys-rep").read_bytes()
+    strings = open_container(memoryview(whole), "x", ProblemLog())._strings_at
+    report = open_report(_cut(fixtures, tmp_path, strings + 100))
+    assert report.table("api_calls").column("name").null_count == report.table("api_calls").num_rows > 0
+    assert "nsys-damaged-tail" in _problems(report)
+    (row,) = Metrics(report, read_timeline(report)).tables()["report"].to_pylist()
+    assert row["busy_share"] == pytest.approx(0.086, abs=0.001)
+    for name in ("idle_host_share", "idle_sync_share", "launch_call_share"):
+        assert row[name] is None, name
+    found = page(diagnose([tmp_path / "cut.nsys-rep"]).reports[0])
+    assert "lost" in found.lede
