@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from profrx.report.model import FailedInput, Findings, Problem, ReportFindings
 from profrx_parsers.errors import ProfrxError
 
 if TYPE_CHECKING:
+    from profrx.evaluate.frames import Frames
+    from profrx.evaluate.metrics import Metrics
     from profrx.evaluate.outcomes import Outcomes
     from profrx.evaluate.program import Program
     from profrx.language.pack import Pack
@@ -105,59 +108,132 @@ def judge_fully(
     program: Program, report: Report, *, kernel: str | None = None, top: int | None = None
 ) -> tuple[ReportFindings, Outcomes]:
     """Judge one open report and keep the columns that the judgement came from."""
-    from profrx.evaluate import group, unjudged, verdicts
-    from profrx.evaluate.findings import findings
     from profrx.evaluate.frames import frames_of, only_kernel
+    from profrx.evaluate.metrics import Metrics
     from profrx.evaluate.outcomes import run
 
     frames = frames_of(report)
+    outcomes = run(program, only_kernel(frames, kernel) if kernel else frames)
+    found = _found(outcomes, {0: report}, top)[0]
+    launch = frames.get("launch")
+    metrics = None
+    if launch is not None:  # the page's numbers are of all kernels, then cut to those that were asked for
+        metrics = Metrics(program.pack, launch) if kernel else outcomes.metrics("launch")
+    _finish(found, report, metrics)
     if kernel:
-        frames = only_kernel(frames, kernel)
-    outcomes = run(program, frames)
-    found = ReportFindings(
-        source=report.info.source,
-        sha256=report.info.sha256,
-        format=report.info.format,
-        tool=report.info.tool,
-        tool_version=report.info.tool_version,
-        base_time=report.info.base_time,
-        base_time_ns=group.base_times(outcomes).get(0),
-        devices=_devices(report),
-        verdicts=verdicts.verdicts(outcomes, 0),
-        findings=findings(outcomes, group.candidates(outcomes), report, top),
-        unknown=unjudged.unknown(outcomes, 0, report),
-        blocked=unjudged.blocked(outcomes, 0),
-    )
-    _summarise(found, report, outcomes, kernel)
-    found.problems = [Problem(**vars(problem)) for problem in report.problems]
+        _cut(found, kernel)
     return found, outcomes
 
 
-def _summarise(found: ReportFindings, report: Report, outcomes: Outcomes, kernel: str | None) -> None:
-    """Fill the one-page numbers; of all kernels, then cut to those that were asked for."""
-    from profrx import summary
+@dataclass(frozen=True)
+class Judged:
+    """One report of several that were judged together.
+
+    Attributes:
+        found: what `judge` gives of it.
+        outcomes: the columns of the pass.
+        first: row of the launch frame of `outcomes` that is the report's launch 0.
+    """
+
+    found: ReportFindings
+    outcomes: Outcomes
+    first: int
+
+
+def judge_many(program: Program, reports: Sequence[Report], *, page: bool = True) -> list[Judged]:
+    """Judge open reports in as few passes as possible: a pass over many costs little more than one over one.
+
+    Args:
+        program: the rules.
+        reports: small ones: all their columns lie in memory together.
+        page: whether the numbers that only a page shows are wanted too.
+    """
     from profrx.evaluate.frames import frames_of
-    from profrx.evaluate.metrics import Metrics
+    from profrx.evaluate.join import Unlike
 
-    launch = (frames_of(report) if kernel else outcomes.frames).get("launch")
-    metrics = None
-    if launch is not None:
-        metrics = Metrics(outcomes.program.pack, launch) if kernel else outcomes.metrics("launch")
-    summary.complete(found, report, metrics)
-    if kernel:
-        from fnmatch import fnmatchcase
+    parts = {at: frames_of(report, at) for at, report in enumerate(reports)}
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for at, part in parts.items():
+        alike.setdefault((part.tool, *part.scopes), []).append(at)
+    pending = list(alike.values())
+    judged: dict[int, Judged] = {}
+    while pending:
+        some = pending.pop()
+        try:
+            judged |= _together(program, {at: (reports[at], parts[at]) for at in some}, page)
+        except Unlike:
+            middle = len(some) // 2
+            pending += [some[:middle], some[middle:]]
+    return [judged[at] for at in range(len(reports))]
 
-        page = found.summary
-        lists: list[list[Any]] = [
-            found.kernels,
-            page.sol,
-            page.stalls,
-            page.roofline,
-            page.path,
-            found.vendor,
-        ]
-        for rows in lists:
-            rows[:] = [r for r in rows if fnmatchcase(r.kernel, kernel) or fnmatchcase(r.short, kernel)]
+
+def _together(
+    program: Program, members: Mapping[int, tuple[Report, Frames]], page: bool
+) -> dict[int, Judged]:
+    from profrx.evaluate.join import join
+    from profrx.evaluate.outcomes import run
+
+    outcomes = run(program, join([frames for _, frames in members.values()], strict=True))
+    every = _found(outcomes, {at: report for at, (report, _) in members.items()}, None)
+    metrics = outcomes.metrics("launch") if outcomes.frames.get("launch") else None
+    judged: dict[int, Judged] = {}
+    first = 0
+    for at, (report, frames) in members.items():
+        _finish(every[at], report, metrics, first=first, page=page)
+        judged[at] = Judged(every[at], outcomes, first)
+        launch = frames.get("launch")
+        first += launch.rows if launch is not None else 0
+    return judged
+
+
+def _found(outcomes: Outcomes, reports: Mapping[int, Report], top: int | None) -> dict[int, ReportFindings]:
+    """What a pass over reports (by position) says of each: verdicts, findings, what is unknown or blocked."""
+    from profrx.evaluate import group, unjudged
+    from profrx.evaluate.findings import findings_of_many
+    from profrx.evaluate.verdicts import verdicts_of_many
+
+    bases = group.base_times(outcomes)
+    verdicts = verdicts_of_many(outcomes)
+    findings = findings_of_many(outcomes, group.candidates(outcomes), reports, top)
+    unknown = unjudged.unknown_of_many(outcomes, reports)
+    blocked = unjudged.blocked_of_many(outcomes)
+    return {
+        at: ReportFindings(
+            source=report.info.source,
+            sha256=report.info.sha256,
+            format=report.info.format,
+            tool=report.info.tool,
+            tool_version=report.info.tool_version,
+            base_time=report.info.base_time,
+            base_time_ns=bases.get(at),
+            devices=_devices(report),
+            verdicts=verdicts.get(at, []),
+            findings=findings[at],
+            unknown=unknown[at],
+            blocked=blocked.get(at, []),
+        )
+        for at, report in reports.items()
+    }
+
+
+def _finish(
+    found: ReportFindings, report: Report, metrics: Metrics | None, *, first: int = 0, page: bool = True
+) -> None:
+    """Fill the one-page numbers and the import log."""
+    from profrx import summary
+
+    summary.complete(found, report, metrics, first=first, page=page)
+    found.problems = [Problem(**vars(problem)) for problem in report.problems]
+
+
+def _cut(found: ReportFindings, kernel: str) -> None:
+    """Leave out what the page says of other kernels than a glob names."""
+    from fnmatch import fnmatchcase
+
+    page = found.summary
+    lists: list[list[Any]] = [found.kernels, page.sol, page.stalls, page.roofline, page.path, found.vendor]
+    for rows in lists:
+        rows[:] = [r for r in rows if fnmatchcase(r.kernel, kernel) or fnmatchcase(r.short, kernel)]
 
 
 def _summary_metrics() -> frozenset[str]:

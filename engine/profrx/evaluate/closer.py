@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from profrx.evaluate import operators, trace
-from profrx.evaluate.metrics import Metrics
 from profrx.evaluate.showing import shown_unit
 from profrx.language import ast
 
@@ -44,18 +43,14 @@ def closer_evaluator(outcomes: Outcomes, rule: ast.Rule | ast.Verdict | ast.Guar
     frame = outcomes.frames.scopes[rule.scope]
     at = np.asarray(rows, dtype=np.int64)
     whole = outcomes.metrics(rule.scope)
-    part = Metrics(outcomes.program.pack, frame.take(at), given=_taken(whole, at))
-    for name, (mask, guard) in whole.blocked.items():
-        part.block(name, mask[at], guard)
+    some = frame.take(at)
+    if some is frame:
+        return outcomes.evaluator(rule, whole)
+    part = whole.some(some, at)
     evaluator = outcomes.evaluator(rule, part)
     full = evaluator.fired
     evaluator.fired = lambda name: _picked(full(name) if full else operators.UNDECIDED, at)
     return evaluator
-
-
-def _taken(whole: Metrics, at: Any) -> dict[str, tuple[Any, Any]]:
-    rows = pa.array(at)
-    return {name: (values.take(rows), mask.take(rows)) for name, (values, mask) in whole.given.items()}
 
 
 def _picked(column: Any, at: Any) -> Any:

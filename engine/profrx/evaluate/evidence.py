@@ -89,11 +89,12 @@ def of_metric(evaluator: Evaluator, name: str, row: int) -> Evidence | None:
     if evaluator.let(name) is not None or evaluator.param(name) is not None:
         return None
     if metric is None:
-        value = operators.spread(evaluator.metrics.raw(name), evaluator.metrics.frame.rows)
-        if value.null_count == len(value) and evaluator.metrics.frame.instances(name) is not None:
+        frame = evaluator.metrics.frame
+        value = operators.spread(evaluator.metrics.raw(name), frame.rows)[row].as_py()
+        if value is None and (members := frame.instances(name)) is not None and (members.row == row).any():
             return None
-        unit = evaluator.metrics.frame.supply.unit(name)
-        return Evidence(metric=name, value=value[row].as_py(), unit=unit, source=name)
+        unit = None if value is None else frame.supply.unit(name)
+        return Evidence(metric=name, value=value, unit=unit, source=name)
     if metric.kind == "instances" or is_narrower(evaluator.metrics.frame, metric.scope):
         return None
     value = evaluator.metrics.column(name)[row].as_py()

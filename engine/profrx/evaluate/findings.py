@@ -17,6 +17,8 @@ from profrx.language.template import render
 from profrx.report.model import Evidence, Finding, Link, Saving, Subject
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from profrx.evaluate.outcomes import Outcomes
     from profrx_parsers.report import Report
 
@@ -39,6 +41,20 @@ def findings(
         top: how many to return; None = all (at most `MAX_FINDINGS`).
     """
     kept = order(found)[:MAX_FINDINGS]
+    return _ranked(outcomes, kept, _places(outcomes, kept), report, top)
+
+
+def findings_of_many(
+    outcomes: Outcomes, found: list[Candidate], reports: Mapping[int, Report], top: int | None = None
+) -> dict[int, list[Finding]]:
+    """Return the findings of each report (position -> report) of a pass; see `findings`."""
+    kept = {at: order(one for one in found if one.report == at)[:MAX_FINDINGS] for at in reports}
+    places = _places(outcomes, [one for part in kept.values() for one in part])
+    return {at: _ranked(outcomes, kept[at], places, report, top) for at, report in reports.items()}
+
+
+def _places(outcomes: Outcomes, kept: list[Candidate]) -> dict[int, Place]:
+    """Look closer at every candidate, one evaluation per rule, and derive the confidence where none is written."""
     places: dict[int, Place] = {}
     by_rule: dict[str, list[Candidate]] = {}
     for one in kept:
@@ -51,9 +67,15 @@ def findings(
             if not one.confidence:
                 margin = evidence.smallest_margin(closer.evaluator, closer.step, at)
                 one.confidence = "low" if margin is not None and margin < NARROW_MARGIN else "medium"
-    ranked = order(kept)[:top]
+    return places
+
+
+def _ranked(
+    outcomes: Outcomes, kept: list[Candidate], places: dict[int, Place], report: Report, top: int | None
+) -> list[Finding]:
     return [
-        _finding(outcomes, one, rank, places[id(one)], report) for rank, one in enumerate(ranked, start=1)
+        _finding(outcomes, one, rank, places[id(one)], report)
+        for rank, one in enumerate(order(kept)[:top], start=1)
     ]
 
 

@@ -19,8 +19,16 @@ from profrx.evaluate.quantity import rescale, scale_from
 from profrx.language.units import UnitError, unit
 
 
-def join(parts: Sequence[Frames]) -> Frames:
-    """Return the frames of several reports of one tool as one. Raises `ValueError` for several tools."""
+class Unlike(ValueError):
+    """Reports that give a column in several types or units."""
+
+
+def join(parts: Sequence[Frames], *, strict: bool = False) -> Frames:
+    """Return the frames of several reports of one tool as one. Raises `ValueError` for several tools.
+
+    With `strict`, reading a column that the reports give in several types or units raises `Unlike`: a joined
+    column could then differ from what each report has alone.
+    """
     if len(parts) == 1:
         return parts[0]
     tools = {part.tool for part in parts}
@@ -33,7 +41,7 @@ def join(parts: Sequence[Frames]) -> Frames:
         offsets = np.cumsum([0, *(frame.rows for frame in members)])
         starts[scope] = {id(frame): int(start) for frame, start in zip(members, offsets, strict=False)}
         subjects = pa.concat_tables([frame.subjects for frame in members]).combine_chunks()
-        joined.scopes[scope] = Frame(scope, joined.tool, subjects, JoinedSupply(members))
+        joined.scopes[scope] = Frame(scope, joined.tool, subjects, JoinedSupply(members, strict=strict))
     for scope, frame in joined.scopes.items():
         members = [part.scopes[scope] for part in parts if scope in part.scopes]
         for wider in dict.fromkeys(name for one in members for name in one.wider):
@@ -68,19 +76,31 @@ def _later(
 class JoinedSupply:
     """Columns of several frames, one after the other; what a frame lacks is null."""
 
-    def __init__(self, parts: Sequence[Frame]) -> None:
+    def __init__(self, parts: Sequence[Frame], *, strict: bool = False) -> None:
         self._parts = parts
+        self._strict = strict
+        self._raw: dict[str, pa.Array | None] = {}
+        self._sources: dict[tuple[str, str], pa.Array | None] = {}
+        self._members: dict[str, Members | None] = {}
 
     def raw(self, name: str) -> pa.Array | None:
         """Return a vendor metric of all parts, in the unit of the first that has one."""
-        kept = self.unit(name)
-        columns: list[pa.Array | None] = []
-        for part in self._parts:
-            column = part.raw(name)
-            other = part.supply.unit(name)
-            if column is not None and kept and other and other != kept and pa.types.is_floating(column.type):
-                column = _in_unit(column, other, kept)
-            columns.append(column)
+        if name not in self._raw:
+            self._raw[name] = self._joined(name)
+        return self._raw[name]
+
+    def _joined(self, name: str) -> pa.Array | None:
+        columns = [part.raw(name) for part in self._parts]
+        units = [part.supply.unit(name) for part in self._parts]
+        held = {given for given, column in zip(units, columns, strict=True) if column is not None}
+        if len(held) > 1:
+            if self._strict:
+                raise Unlike(f"{name} comes in several units")
+            kept = self.unit(name)
+            columns = [
+                _in_unit(column, given, kept) if column is not None and given and kept else column
+                for given, column in zip(units, columns, strict=True)
+            ]
         return self._concat(columns)
 
     def _concat(self, columns: Sequence[pa.Array | None]) -> pa.Array | None:
@@ -93,8 +113,10 @@ class JoinedSupply:
             wanted = pa.bool_()
         else:
             wanted = pa.string()
+        if self._strict and wanted != pa.float64() and (len(kinds) > 1 or any(c is None for c in columns)):
+            raise Unlike("texts or truth values that not every report has")
         filled = [
-            pa.nulls(part.rows, wanted) if column is None else plain(column).cast(wanted)
+            pa.nulls(part.rows, wanted) if column is None else _as(column, wanted)
             for part, column in zip(self._parts, columns, strict=True)
         ]
         whole = pa.concat_arrays(filled)
@@ -110,10 +132,18 @@ class JoinedSupply:
 
     def source(self, kind: str, column: str) -> pa.Array | None:
         """Return a column of a normalised table."""
-        return self._concat([part.source(kind, column) for part in self._parts])
+        key = (kind, column)
+        if key not in self._sources:
+            self._sources[key] = self._concat([part.source(kind, column) for part in self._parts])
+        return self._sources[key]
 
     def instances(self, name: str) -> Members | None:
         """Return the members of an instanced metric of all parts."""
+        if name not in self._members:
+            self._members[name] = self._joined_members(name)
+        return self._members[name]
+
+    def _joined_members(self, name: str) -> Members | None:
         found: list[tuple[int, Members]] = []
         start = 0
         for part in self._parts:
@@ -123,6 +153,8 @@ class JoinedSupply:
             start += part.rows
         if not found:
             return None
+        if self._strict and len({members.unit for _, members in found}) > 1:
+            raise Unlike(f"instances of {name} come in several units")
         return Members(
             np.concatenate([members.row + offset for offset, members in found]),
             pa.concat_arrays([members.key.cast(pa.string()) for _, members in found]),
@@ -136,8 +168,14 @@ class JoinedSupply:
         return ()
 
 
+def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return column if column.type == wanted else plain(column).cast(wanted)
+
+
 def _in_unit(column: pa.Array, other: str, kept: str) -> pa.Array:
-    """Bring a column from one unit of a report to another's; as it is when they do not compare."""
+    """Bring a column of numbers from one unit of a report to another's; as it is when they do not compare."""
+    if other == kept or not pa.types.is_floating(column.type):
+        return column
     try:
         scale = scale_from(other, "") / scale_from(kept, "")
         return rescale(column, scale) if unit(other).dimension == unit(kept).dimension else column

@@ -100,6 +100,7 @@ class Metrics:
         self._resolving: set[str] = set()
         self._formula_columns: dict[int, Any] = {}
         self._held: dict[tuple[Any, Any], Any | None] = {}
+        self._whole: tuple[Metrics, pa.Array] | None = None
         self._formulas: Evaluator | None = None
 
     # --- columns -----------------------------------------------------------------------------------------
@@ -110,6 +111,8 @@ class Metrics:
         Raises `KeyError` for a name that is not in the catalogue.
         """
         kept = self._kept.get(name)
+        if kept is None and self._whole is not None and name in self._whole[0]._kept:
+            kept = self._kept[name] = self._whole[0]._kept[name].take(self._whole[1])
         if kept is None:
             value = self._usable(name)
             if isinstance(value, pa.Scalar) and not value.is_valid:
@@ -124,6 +127,15 @@ class Metrics:
         if kind not in self._unknowns:
             self._unknowns[kind] = pa.nulls(self.frame.rows, kind)
         return self._unknowns[kind]
+
+    def some(self, frame: Frame, rows: Any) -> Metrics:
+        """Return the metrics of some rows (`frame`, taken from this one's), columns known here not resolved again."""
+        at = pa.array(rows)
+        given = {name: (values.take(at), mask.take(at)) for name, (values, mask) in self.given.items()}
+        part = Metrics(self.pack, frame, given=given, family=dict(self._family))
+        part.blocked = {name: (mask[rows], guard) for name, (mask, guard) in self.blocked.items()}
+        part._whole = (self, at)
+        return part
 
     def block(self, name: str, rows: Any, guard: str) -> None:
         """Make a metric unknown on some rows, because a guard forbids conclusions from it."""

@@ -22,6 +22,9 @@ NOT_FIRED, FIRED, UNKNOWN, SKIPPED, BLOCKED, NOT_APPLICABLE = range(6)
 OUTCOMES = ("not fired", "fired", "unknown", "skipped", "blocked", "not applicable")
 """Outcome of a rule on a subject, by code."""
 
+KEPT_ROWS = 4096
+"""Columns of frames up to this long are kept after their last use in a pass: words and evidence read them again."""
+
 LEVELS: dict[str, tuple[str, ...]] = {"severity": SEVERITIES, "confidence": CONFIDENCES}
 """Levels in ascending order, as `Fired` counts them."""
 
@@ -150,6 +153,7 @@ def run(
         only: declarations to run; None = all.
     """
     outcomes = Outcomes(frames, program, family=family if family is not None else {})
+    many = any(frame.rows > KEPT_ROWS for frame in frames.scopes.values())
     for name in program.order:
         if only is not None and name not in only:
             continue
@@ -162,9 +166,10 @@ def run(
                 _run_verdict(outcomes, declaration)
             else:
                 _run_rule(outcomes, declaration, frame)
-        for metric in program.last_use.get(name, ()):
-            for metrics in outcomes.family.values():
-                metrics.release(metric)
+        if many:
+            for metric in program.last_use.get(name, ()):
+                for metrics in outcomes.family.values():
+                    metrics.release(metric)
     _suppress(outcomes)
     return outcomes
 

@@ -85,6 +85,17 @@ class Program:
 
     def metrics_read(self, declaration: Owner) -> frozenset[str]:
         """Return the catalogue metrics that a declaration reads, not counting those behind formulas."""
+        if self.owners.get(declaration.name) is not declaration:
+            return self._metrics_read(declaration)
+        if declaration.name not in self._read:
+            self._read[declaration.name] = self._metrics_read(declaration)
+        return self._read[declaration.name]
+
+    @cached_property
+    def _read(self) -> dict[str, frozenset[str]]:
+        return {}
+
+    def _metrics_read(self, declaration: Owner) -> frozenset[str]:
         own = {let.name for let in declaration.lets} | {param.name for param in declaration.params}
         return frozenset(
             name

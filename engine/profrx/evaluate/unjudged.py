@@ -19,9 +19,15 @@ from profrx.language.template import render
 from profrx.report.model import Blocked, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from profrx.evaluate.compile import Evaluator
     from profrx.evaluate.frame import Frame
     from profrx.evaluate.outcomes import Outcomes
     from profrx_parsers.report import Report
+
+Blamed = tuple["ast.Rule | ast.Verdict", Any]
+"""A declaration and the rows of its scope's frame on which it is what is unknown."""
 
 PATTERNS = 8
 """Distinct patterns of missing metrics that are looked into per rule."""
@@ -31,15 +37,32 @@ NAMED_KERNELS = 20
 
 def unknown(outcomes: Outcomes, report: int, source: Report) -> list[Unknown]:
     """Return the rules that are unknown for some subjects of a report, and what would tell."""
-    found = []
-    known: dict[tuple[str, bytes], Lack] = {}
+    return unknown_of_many(outcomes, {report: source})[report]
+
+
+def unknown_of_many(outcomes: Outcomes, reports: Mapping[int, Report]) -> dict[int, list[Unknown]]:
+    """Return what `unknown` says of each report (position -> report) of a pass."""
+    found: dict[int, list[Unknown]] = {report: [] for report in reports}
+    cases: list[tuple[int, ast.Rule, Any, list[Blamed]]] = []
     for name, codes in outcomes.codes.items():
         rule = outcomes.program.pack.rules[name]
-        frame = outcomes.frames.scopes[rule.scope]
-        rows = np.flatnonzero((codes == UNKNOWN) & (frame.column("report").to_numpy() == report))
-        if rows.size:
-            found.append(_unknown(outcomes, rule, rows, source, known))
+        for report, rows in by_report(outcomes.frames.scopes[rule.scope], codes == UNKNOWN):
+            if report in reports:
+                cases.append((report, rule, rows, blame(outcomes, rule, rows)))
+    lacks = _lacks(outcomes, [one for *_, blamed in cases for one in blamed])
+    present = {report: collect.present(source) for report, source in reports.items()}
+    for report, rule, rows, blamed in cases:
+        found[report].append(_unknown(outcomes, rule, rows, blamed, lacks, present[report]))
     return found
+
+
+def by_report(frame: Frame, chosen: Any) -> list[tuple[int, Any]]:
+    """Return the chosen rows (a mask) of a frame, report by report."""
+    rows = np.flatnonzero(chosen)
+    if not rows.size:
+        return []
+    reports = frame.column("report").to_numpy()[rows]
+    return [(int(report), rows[reports == report]) for report in np.unique(reports)]
 
 
 @dataclass(frozen=True)
@@ -58,24 +81,26 @@ class Lack:
 
 
 def _unknown(
-    outcomes: Outcomes, rule: ast.Rule, rows: Any, source: Report, known: dict[tuple[str, bytes], Lack]
+    outcomes: Outcomes,
+    rule: ast.Rule,
+    rows: Any,
+    blamed: list[Blamed],
+    lacks: Mapping[tuple[str, bytes], Lack],
+    present: Mapping[str, Any],
 ) -> Unknown:
     missing: dict[str, None] = {}
     absent: dict[str, None] = {}
     reasons: dict[str, None] = {}
-    for declaration, part in blame(outcomes, rule, rows):
+    for declaration, part in blamed:
         if declaration is not rule:
             codes = outcomes.codes.get(declaration.name)
             blocked_ = codes is not None and bool((codes[part] == BLOCKED).any())
             reasons[f"its parent {declaration.name} is {'blocked' if blocked_ else 'unknown'}"] = None
-        key = (declaration.name, part.tobytes())
-        lack = known.get(key)
-        if lack is None:
-            lack = known[key] = lacking(outcomes, declaration, part)
+        lack = lacks[declaration.name, part.tobytes()]
         missing.update(dict.fromkeys(lack.missing))
         absent.update(dict.fromkeys(lack.absent))
         reasons.update(dict.fromkeys(lack.reasons))
-    pack, tool, present = outcomes.program.pack, outcomes.frames.tool, collect.present(source)
+    pack, tool = outcomes.program.pack, outcomes.frames.tool
     actions = collect.for_metrics(pack, absent, tool, present)
     if absent and not actions:
         actions = collect.options(rule.collect, tool, present)
@@ -89,15 +114,29 @@ def _unknown(
     )
 
 
-def lacking(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) -> Lack:
-    """Find what a declaration lacks on rows where it is unknown."""
+def _lacks(outcomes: Outcomes, blamed: Sequence[Blamed]) -> dict[tuple[str, bytes], Lack]:
+    """Find what declarations lack on the rows they are blamed for; each is evaluated once, for all its rows."""
+    parts: dict[str, dict[bytes, Any]] = {}
+    for declaration, rows in blamed:
+        parts.setdefault(declaration.name, {})[rows.tobytes()] = rows
+    found: dict[tuple[str, bytes], Lack] = {}
+    for declaration in {one.name: one for one, _ in blamed}.values():
+        keys = parts[declaration.name]
+        samples = [_samples(outcomes, declaration, rows) for rows in keys.values()]
+        chosen = np.unique(np.concatenate(samples))
+        evaluator = closer_evaluator(outcomes, declaration, chosen)
+        steps = [trace.trace(evaluator, when) for when in walk.conditions(declaration)]
+        for key, sample in zip(keys, samples, strict=True):
+            places = np.searchsorted(chosen, sample).tolist()
+            found[declaration.name, key] = _lack(evaluator, steps, places)
+    return found
+
+
+def _lack(evaluator: Evaluator, steps: Sequence[trace.Step], rows: Iterable[int]) -> Lack:
     missing: dict[str, None] = {}
     absent: dict[str, None] = {}
     reasons: dict[str, None] = {}
-    sample = samples(outcomes, declaration, rows)
-    evaluator = closer_evaluator(outcomes, declaration, sample)
-    steps = [trace.trace(evaluator, when) for when in walk.conditions(declaration)]
-    for at in range(len(sample)):
+    for at in rows:
         for step in steps:
             reasons.update(dict.fromkeys(not_computable(evaluator, step, at)))
             for name, (kind, text) in names_missing(evaluator, step, at).items():
@@ -108,14 +147,14 @@ def lacking(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) 
     return Lack(tuple(missing), tuple(absent), tuple(reasons))
 
 
-def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[tuple[ast.Rule | ast.Verdict, Any]]:
+def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[Blamed]:
     """Split unknown rows by what is unknown: the rule's own condition, or the nearest unknown ancestors.
 
     Returns:
         declarations with rows of their own scope's frame.
     """
-    pending: list[tuple[ast.Rule | ast.Verdict, Any]] = [(rule, rows)]
-    found: list[tuple[ast.Rule | ast.Verdict, Any]] = []
+    pending: list[Blamed] = [(rule, rows)]
+    found: list[Blamed] = []
     seen: set[str] = set()
     while pending:
         declaration, part = pending.pop()
@@ -158,7 +197,7 @@ def _rows_at(outcomes: Outcomes, scope: str, other: str, rows: Any) -> Any:
     return np.zeros(0, dtype=np.int64)
 
 
-def samples(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) -> list[int]:
+def _samples(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) -> Any:
     """Return one row per distinct pattern of unknown metrics among `rows`, at most `PATTERNS`."""
     metrics = outcomes.metrics(declaration.scope)
     pattern = np.zeros(rows.size, dtype=np.uint64)
@@ -168,29 +207,34 @@ def samples(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) 
         nulls = metrics.column(name).is_null().to_numpy(zero_copy_only=False)[rows]
         pattern ^= nulls.astype(np.uint64) << np.uint64(bit % 64)
     _, first = np.unique(pattern, return_index=True)
-    return [int(r) for r in rows[np.sort(first)[:PATTERNS]]]
+    return rows[np.sort(first)[:PATTERNS]]
 
 
 def blocked(outcomes: Outcomes, report: int) -> list[Blocked]:
     """Return the rules that guards blocked for some subjects of a report, with the guard's reason."""
-    found = []
+    return blocked_of_many(outcomes).get(report, [])
+
+
+def blocked_of_many(outcomes: Outcomes) -> dict[int, list[Blocked]]:
+    """Return what `blocked` says of each report of a pass."""
+    found: dict[int, list[Blocked]] = {}
+    reasons: dict[tuple[str, int], str] = {}
     for name, codes in outcomes.codes.items():
         rule = outcomes.program.pack.rules[name]
-        here = (codes == BLOCKED) & (outcomes.frames.scopes[rule.scope].column("report").to_numpy() == report)
-        if not here.any():
-            continue
-        for guard in outcomes.program.guards_of(name):
-            rows = np.flatnonzero(here & guard_mask(outcomes, guard, rule.scope))
-            if rows.size:
-                found.append(
-                    Blocked(
-                        rule=name,
-                        guard=guard.name,
-                        reason=reason(outcomes, guard, report),
-                        subjects=int(rows.size),
-                        kernels=_kernels(outcomes.frames.scopes[rule.scope], rows),
-                    )
+        for guard in outcomes.program.guards_of(name) if (codes == BLOCKED).any() else ():
+            held = (codes == BLOCKED) & guard_mask(outcomes, guard, rule.scope)
+            for report, rows in by_report(outcomes.frames.scopes[rule.scope], held):
+                key = (guard.name, report)
+                if key not in reasons:
+                    reasons[key] = reason(outcomes, guard, report)
+                one = Blocked(
+                    rule=name,
+                    guard=guard.name,
+                    reason=reasons[key],
+                    subjects=int(rows.size),
+                    kernels=_kernels(outcomes.frames.scopes[rule.scope], rows),
                 )
+                found.setdefault(report, []).append(one)
     return found
 
 

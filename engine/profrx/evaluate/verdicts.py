@@ -26,40 +26,54 @@ MAX_KERNELS = 500
 
 def verdicts(outcomes: Outcomes, report: int) -> list[VerdictOf]:
     """Return the verdicts on a report's subjects: the finest table (most rows) first, heaviest subjects first."""
-    base = base_times(outcomes).get(report)
-    found: list[VerdictOf] = []
+    return verdicts_of_many(outcomes).get(report, [])
+
+
+def verdicts_of_many(outcomes: Outcomes) -> dict[int, list[VerdictOf]]:
+    """Return the verdicts on the subjects of every report of a pass; see `verdicts`."""
+    bases = base_times(outcomes)
+    found: dict[int, list[VerdictOf]] = {}
     tables = outcomes.program.pack.verdicts
     for name in sorted(outcomes.held, key=lambda name: -len(tables[name].rows)):
-        found.extend(_of_table(outcomes, tables[name], outcomes.held[name], report, base))
+        for report, one in _of_table(outcomes, tables[name], outcomes.held[name], bases):
+            found.setdefault(report, []).append(one)
     return found
 
 
 def _of_table(
-    outcomes: Outcomes, verdict: ast.Verdict, held: object, report: int, base: float | None
-) -> list[VerdictOf]:
+    outcomes: Outcomes, verdict: ast.Verdict, held: object, bases: dict[int, float]
+) -> list[tuple[int, VerdictOf]]:
     frame = outcomes.frames.scopes[verdict.scope]
     code = np.asarray(held)
-    judged = (code >= 0) | suppliable(outcomes.program, verdict, outcomes.metrics(verdict.scope))
-    here = np.flatnonzero((frame.column("report").to_numpy() == report) & judged)
+    here = np.flatnonzero(
+        (code >= 0) | suppliable(outcomes.program, verdict, outcomes.metrics(verdict.scope))
+    )
+    reports = frame.column("report").to_numpy()
     weights = np.nan_to_num(frame.weights, nan=0.0)
     keys = frame.groups[here] * (len(verdict.rows) + 1) + code[here] + 1
     _, group = np.unique(keys, return_inverse=True)
     time = np.bincount(group, weights=weights[here])
-    order = np.argsort(-time, kind="stable")[:MAX_KERNELS]
+    by_group = here[np.argsort(group, kind="stable")]
+    sizes = np.bincount(group)
+    starts = np.cumsum(sizes) - sizes
+    owner, order = reports[by_group[starts]], np.argsort(-time, kind="stable")
     leads, members = [], []
-    for one in order.tolist():
-        rows = here[group == one]
-        members.append(rows)
-        leads.append(int(rows[np.argmax(weights[rows])]))
+    for report in np.unique(owner):
+        for one in order[owner[order] == report][:MAX_KERNELS].tolist():
+            rows = by_group[starts[one] : starts[one] + sizes[one]]
+            members.append(rows)
+            leads.append(int(rows[np.argmax(weights[rows])]))
     if not leads:
         return []
     evaluator = closer_evaluator(outcomes, verdict, leads)
     steps = [trace.trace(evaluator, when) for when in walk.conditions(verdict)]
     subjects = frame.subjects.take(leads).to_pylist()
     nameless = UNNAMED if verdict.scope in ("launch", "kernel") else ""
+    subject_id = frame.column("subject_id").to_numpy()
     found = []
     for at, (lead, rows, subject) in enumerate(zip(leads, members, subjects, strict=True)):
         total = float(weights[rows].sum())
+        base = bases.get(int(reports[lead]))
         index = int(code[lead])
         row = verdict.rows[index] if index >= 0 else None
         if row is not None:
@@ -69,17 +83,16 @@ def _of_table(
             names = {name: None for step in steps for name in missing_names(evaluator, step, at)}
             lines = []
             because = "Not known: " + (", ".join(names) or "its inputs") + "."
-        found.append(
-            VerdictOf(
-                kernel=subject["kernel"] or nameless or subject["subject"] or "",
-                short=subject["kernel_short"] or nameless or subject["subject"] or "",
-                launches=frame.column("subject_id").to_numpy()[rows].tolist(),
-                verdict=row.name if row is not None else "unknown",
-                table=verdict.name,
-                title=(row.title or row.name) if row is not None else "Unknown",
-                because=because,
-                time_share=min(total / base, 1.0) if base and total > 0 else None,
-                evidence=lines,
-            )
+        one = VerdictOf(
+            kernel=subject["kernel"] or nameless or subject["subject"] or "",
+            short=subject["kernel_short"] or nameless or subject["subject"] or "",
+            launches=subject_id[rows].tolist(),
+            verdict=row.name if row is not None else "unknown",
+            table=verdict.name,
+            title=(row.title or row.name) if row is not None else "Unknown",
+            because=because,
+            time_share=min(total / base, 1.0) if base and total > 0 else None,
+            evidence=lines,
         )
+        found.append((int(reports[lead]), one))
     return found

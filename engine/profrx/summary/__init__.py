@@ -32,6 +32,9 @@ def complete(
     report: Report,
     metrics: Columns | None = None,
     rows: Mapping[int, int] | None = None,
+    *,
+    first: int = 0,
+    page: bool = True,
 ) -> ReportFindings:
     """Fill conditions, kernels, summary and the vendor's view into `found` and return it.
 
@@ -40,22 +43,25 @@ def complete(
         report: the report itself.
         metrics: the catalogue over a frame of launches; None for a report without launch metrics.
         rows: row of the frame per launch_id, of the launches that count; None = all, in file order.
+        first: row of the frame that is launch 0, where `rows` is None.
+        page: whether what only a page shows (conditions, speed of light, stalls, roofline, path) is wanted.
     """
     from profrx.summary import busy, conditions, kernels, path, roofline, sol, stalls, vendor
     from profrx.summary.values import Values
 
-    found.conditions = conditions.conditions(report)
     groups = kernels.groups(report, rows)
     found.kernels = kernels.rows(groups, found.verdicts, found.base_time_ns)
     if found.base_time_ns is None:
         found.base_time_ns = kernels.total(groups)
-    values = Values(report, metrics, rows)
-    heavy = groups[:KERNELS]
     found.summary.busy = busy.busy(report)
-    vendors = report.table("devices").column("vendor").to_pylist()
-    found.summary.sol = sol.sol(heavy, values, vendors[0] if vendors else None)
-    found.summary.stalls = stalls.stalls(heavy, values)
-    found.summary.roofline = roofline.roofline(heavy, values)
-    found.summary.path = path.path(heavy, values, found, report)
+    if page:
+        values = Values(report, metrics, rows, first)
+        heavy = groups[:KERNELS]
+        vendors = report.table("devices").column("vendor").to_pylist()
+        found.conditions = conditions.conditions(report)
+        found.summary.sol = sol.sol(heavy, values, vendors[0] if vendors else None)
+        found.summary.stalls = stalls.stalls(heavy, values)
+        found.summary.roofline = roofline.roofline(heavy, values)
+        found.summary.path = path.path(heavy, values, found, report)
     found.vendor = vendor.beside(report, found)
     return found

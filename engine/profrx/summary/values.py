@@ -26,12 +26,18 @@ class Values:
     Args:
         report: for raw vendor metrics that the catalogue does not name.
         metrics: the catalogue over a frame; None = everything is unknown.
-        rows: row of the frame per launch_id; None = the same number.
+        rows: row of the frame per launch_id; None = the same number, counted from `first`.
+        first: row of the frame that is launch 0.
     """
 
     def __init__(
-        self, report: Report, metrics: Columns | None, rows: Mapping[int, int] | None = None
+        self,
+        report: Report,
+        metrics: Columns | None,
+        rows: Mapping[int, int] | None = None,
+        first: int = 0,
     ) -> None:
+        self._first = first
         self._metrics = metrics
         self._rows = rows
         self._raw = report.extras.get("metric_columns")
@@ -56,7 +62,7 @@ class Values:
             except KeyError:
                 self._columns[name] = None
         column = self._columns[name]
-        row = launch_id if self._rows is None else self._rows.get(launch_id, -1)
+        row = self._first + launch_id if self._rows is None else self._rows.get(launch_id, -1)
         return None if column is None else _cell(column, row)
 
     def raw(self, name: str, launch_id: int) -> float | None:
