@@ -18,10 +18,11 @@ from pathlib import Path
 def main() -> None:
     """Run the benchmark."""
     from profrx.archive import Archive
+    from profrx.archive.bench import Setup
     from profrx.archive.inputs import Item
     from profrx.archive.queries import QUERIES
     from profrx.archive.trend import trend
-    from profrx.archive.work import Setup, Task, analyse
+    from profrx.archive.work import Task, analyse
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", type=Path)

@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from profrx.archive import inputs, pool, record
+from profrx.archive.bench import Setup, setup_key, wanted_key
 from profrx.archive.progress import Progress, Silent
 from profrx.archive.store import Archive
-from profrx.archive.work import Answer, Setup, Task, analyse, setup_key, wanted_key
+from profrx.archive.work import Answer, Task, analyse
 from profrx_parsers.errors import InputError
 
 CHUNK_ITEMS = 16

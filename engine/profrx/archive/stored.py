@@ -1,7 +1,9 @@
 """What rules read of one report, as bytes: lets a changed rule judge again without parsing the file.
 
-A stored report is a JSON head and Arrow IPC streams (zstd inside), each preceded by its length. Reports whose
-tables are larger than `LIMIT_BYTES` (long timelines, many instances) are not stored: they are read again.
+A stored report is its unpacked size and, compressed with zstd, a JSON head and Arrow IPC streams, each preceded
+by its length. Numbers lie in one column, metric after metric: a stream of hundreds of columns of a few rows is
+mostly head. Reports whose tables are larger than `LIMIT_BYTES` (long timelines, many instances) are not stored:
+they are read again.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 LIMIT_BYTES = 256 << 10
 MAX_ROWS = 20_000
 """Tables longer than this are not looked at: compressing them would cost more than reading again."""
-_MAGIC = b"PRX1"
-_WIDE = "\0wide"
+MAX_UNPACKED_BYTES = 64 << 20
+_MAGIC = b"PRX2"
+_NUMBERS, _TEXTS = "\0numbers", "\0texts"
 
 
 def pack(report: Report, instanced: Iterable[str], problems: Sequence[dict[str, Any]]) -> bytes | None:
@@ -53,11 +56,13 @@ def pack(report: Report, instanced: Iterable[str], problems: Sequence[dict[str, 
         return None
     if any(t.num_rows > MAX_ROWS for t in tables.values()):
         return None
-    arrays = {f"n:{k}": v for k, v in wide.numbers.items()} | {f"t:{k}": v for k, v in wide.texts.items()}
-    tables[_WIDE] = pa.table(arrays) if arrays else pa.table({})
+    numbers = dict(wide.numbers)
+    tables[_NUMBERS] = pa.table({"value": pa.chunked_array(list(numbers.values()), pa.float64())})
+    tables[_TEXTS] = pa.table(dict(wide.texts))
     head = {
         "info": report.info.model_dump(exclude={"private"}),
         "rows": wide.rows,
+        "numbers": list(numbers),
         "units": dict(wide.units),
         "problems": list(problems),
         "section_options": _resolved(report),
@@ -66,17 +71,27 @@ def pack(report: Report, instanced: Iterable[str], problems: Sequence[dict[str, 
     }
     pieces = [json.dumps(head, ensure_ascii=True).encode()]
     pieces += [_stream(t) for t in tables.values()]
-    total = sum(map(len, pieces))
-    if total > LIMIT_BYTES:
+    whole = b"".join(struct.pack("<I", len(p)) + p for p in pieces)
+    if len(whole) > MAX_UNPACKED_BYTES:
         return None
-    return _MAGIC + b"".join(struct.pack("<I", len(p)) + p for p in pieces)
+    packed: bytes = pa.compress(whole, codec="zstd", asbytes=True)
+    return None if len(packed) > LIMIT_BYTES else _MAGIC + struct.pack("<I", len(whole)) + packed
 
 
 def unpack(data: bytes) -> Report:
     """Return the report again. Raises `ValueError` for bytes that `pack` did not make."""
     if not data.startswith(_MAGIC):
         raise ValueError("not a stored report")
-    pieces, at = [], len(_MAGIC)
+    if len(data) < len(_MAGIC) + 4:
+        raise ValueError("stored report cut short")
+    (unpacked,) = struct.unpack_from("<I", data, len(_MAGIC))
+    if unpacked > MAX_UNPACKED_BYTES:
+        raise ValueError("stored report larger than any that is written")
+    try:
+        data = pa.decompress(data[len(_MAGIC) + 4 :], unpacked, codec="zstd", asbytes=True)
+    except OSError as err:
+        raise ValueError("stored report is damaged") from err
+    pieces, at = [], 0
     while at < len(data):
         (size,) = struct.unpack_from("<I", data, at)
         pieces.append(data[at + 4 : at + 4 + size])
@@ -86,9 +101,12 @@ def unpack(data: bytes) -> Report:
         name: pa.ipc.open_stream(piece).read_all()
         for name, piece in zip(head["tables"], pieces[1:], strict=True)
     }
-    wide = tables.pop(_WIDE)
-    numbers = {n[2:]: wide.column(n).combine_chunks() for n in wide.column_names if n.startswith("n:")}
-    texts = {n[2:]: wide.column(n).combine_chunks() for n in wide.column_names if n.startswith("t:")}
+    values, rows = tables.pop(_NUMBERS).column("value").combine_chunks(), head["rows"]
+    if len(values) != rows * len(head["numbers"]):
+        raise ValueError("stored numbers do not fit their names")
+    numbers = {name: values.slice(at * rows, rows) for at, name in enumerate(head["numbers"])}
+    words = tables.pop(_TEXTS)
+    texts = {name: words.column(name).combine_chunks() for name in words.column_names}
     log = ProblemLog()
     for row in head["problems"]:
         problem = Problem(**row)
@@ -101,7 +119,7 @@ def unpack(data: bytes) -> Report:
             advice=problem.advice,
         )
     extras: dict[str, Any] = dict(head["extras"])
-    extras[columns.EXTRA] = columns.MetricColumns(head["rows"], numbers, texts, head["units"])
+    extras[columns.EXTRA] = columns.MetricColumns(rows, numbers, texts, head["units"])
     options = head["section_options"]
     extras["section_options"] = {
         name: [_Resolved(*entry) for entry in entries] for name, entries in options.items()
@@ -141,7 +159,6 @@ def _constant(table: pa.Table) -> Any:
 
 def _stream(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+    with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())

@@ -6,45 +6,38 @@ the loaded rules between tasks.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from profrx.archive import record, stored
+from profrx.archive.bench import Bench, Setup, bench_of
 from profrx.archive.inputs import Item, fetch
+from profrx.archive.kernels import kernels, medians
 from profrx.archive.limits import OutOfTime, time_limit
+from profrx_parsers import columns
 from profrx_parsers.errors import InputError, ProfrxError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    import pyarrow as pa
+    from profrx.diagnose import Judged
+    from profrx.report.model import ReportFindings
+    from profrx_parsers.report import Report
 
-    from profrx.evaluate.program import Program
-    from profrx.language.pack import Pack
-    from profrx_parsers.report import Report, Wanted
+SMALL_LAUNCHES, SMALL_BYTES = 256, 4 << 20
+"""Reports up to this size wait for their neighbours and are judged with them in one pass."""
 
-
-@dataclass(frozen=True)
-class Setup:
-    """What reports are judged with.
-
-    Attributes:
-        packs: further rule packs.
-        params: parameter overrides.
-        time_limit_s: per report; 0 = none.
-    """
-
-    packs: tuple[str, ...] = ()
-    params: tuple[tuple[str, str], ...] = ()
-    time_limit_s: float = 0.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A few items, judged one after the other.
+    """A few items; the small ones among them are judged together.
 
     Attributes:
         items: what to read.
@@ -75,113 +68,79 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class _Bench:
-    """A worker's tools for one setup."""
+class _Open:
+    """A report that has been read and waits to be judged with its neighbours.
 
-    program: Program
-    wanted: Wanted
-    key: str
-    wanted_key: str
-    instanced: tuple[str, ...]
-    logical: tuple[str, ...]
+    Attributes:
+        item: where it came from.
+        report: the report.
+        facts: what the archive keeps of the file.
+        left_s: seconds left of the report's time limit, 0 = no limit.
+        stored: its stored tables, where it was read from those, or None.
+        digest: sha256 of the file that they were stored from.
+    """
 
+    item: Item
+    report: Report
+    facts: dict[str, Any]
+    left_s: float
+    stored: bytes | None = None
+    digest: str | None = None
 
-@lru_cache(maxsize=4)
-def _bench(packs: tuple[str, ...], params: tuple[tuple[str, str], ...]) -> _Bench:
-    import profrx
-    from profrx import summary
-    from profrx.evaluate.program import Program, wanted_metrics
-    from profrx.language.pack import load_pack
-    from profrx_parsers.report import Wanted
-
-    pack = load_pack(list(packs))
-    program = Program(pack, dict(params))
-    _ = program.params, program.order
-    metrics = wanted_metrics(pack) | summary.wanted_metrics()[1]
-    key = _digest([pack.digest, params, profrx.__version__])
-    instanced = _instanced(pack)
-    logical = tuple(
-        sorted(n for n, m in pack.metrics.items() if m.kind == "number" and m.scope == "launch" and m.sources)
-    )
-    return _Bench(
-        program,
-        Wanted(metrics=metrics),
-        key,
-        _digest(sorted(metrics | instanced)),
-        tuple(sorted(instanced)),
-        logical,
-    )
-
-
-def _instanced(pack: Pack) -> set[str]:
-    """Return the vendor metrics whose instances the rules read or point to lines by."""
-    from profrx.evaluate.program import metric_named
-    from profrx.language import ast, walk
-
-    pending = [m.name for m in pack.metrics.values() if m.kind == "instances"]
-    pending += [lines.metric for rule in pack.rules.values() for lines in rule.lines]
-    seen: set[str] = set()
-    found: set[str] = set()
-    while pending:
-        name = pending.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        metric = pack.metrics.get(name)
-        if metric is None:
-            found.add(name)
-            continue
-        for source in metric.sources:
-            found.update(source.names)
-            for node in walk.nodes(source.formula) if source.formula is not None else ():
-                if isinstance(node, ast.Raw):
-                    found.add(node.name)
-                elif metric_named(node) in pack.metrics:
-                    pending.append(metric_named(node))
-    return found
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:24]
-
-
-def setup_key(setup: Setup) -> str:
-    """Return the key of what reports are judged with: rules, parameters, version."""
-    return _bench(setup.packs, setup.params).key
-
-
-def wanted_key(setup: Setup) -> str:
-    """Return the key of what is read of a report: stored tables with another one cannot be judged again."""
-    return _bench(setup.packs, setup.params).wanted_key
+    @property
+    def small(self) -> bool:
+        """Whether it may wait in memory: a report of counters of a few launches."""
+        few = self.report.table("launches").num_rows <= SMALL_LAUNCHES
+        return few and (self.item.size or 0) <= SMALL_BYTES and columns.EXTRA in self.report.extras
 
 
 def analyse(task: Task) -> list[Answer]:
-    """Judge every item of a task; answers come in the same order. Bad input never raises."""
-    bench = _bench(task.setup.packs, task.setup.params)
-    return [
-        _guarded(bench, item, digest, data, task.setup.time_limit_s)
-        for item, digest, data in zip(task.items, task.digests, task.stored, strict=True)
-    ]
+    """Judge every item of a task, small reports together; answers come in the same order. Bad input never raises."""
+    bench = bench_of(task.setup.packs, task.setup.params)
+    limit = task.setup.time_limit_s
+    with ExitStack() as files:
+        found = [
+            _guarded(bench, item, limit, partial(_opened, bench, item, digest, data, limit, files))
+            for item, digest, data in zip(task.items, task.digests, task.stored, strict=True)
+        ]
+        waiting = [one for one in found if isinstance(one, _Open)]
+        judged = iter(_together(bench, waiting, limit))
+        return [next(judged) if isinstance(one, _Open) else one for one in found]
 
 
-def _guarded(bench: _Bench, item: Item, digest: str | None, data: bytes | None, limit: float) -> Answer:
-    facts: dict[str, Any] = {
-        "size_bytes": item.size,
-        "modified_ns": item.modified_ns,
-        "analysis_key": bench.key,
-    }
+def _together(bench: Bench, waiting: list[_Open], limit: float) -> list[Answer]:
+    """Judge reports in one pass; when that fails or takes too long, one by one, so that only a bad one pays."""
+    logged = [_logged(one.report) for one in waiting]
+    answers: list[Answer | None] = [None] * len(waiting)
+    if len(waiting) > 1:
+        try:
+            with time_limit(limit):
+                answers = list(_answers(bench, waiting))
+        except Exception:  # whatever it is, each report alone tells whose fault it is
+            pass
+    for at, one in enumerate(waiting):
+        # what is decoded for neighbours must not show in the log of a damaged report: it starts afresh, alone
+        dirty = _logged(one.report) != logged[at]
+        kept = answers[at]
+        if kept is None or (dirty and len(waiting) > 1):
+            work = partial(_again if dirty else _alone, bench, one)
+            answers[at] = _guarded(bench, one.item, one.left_s, work, dict(one.facts))
+    return [one for one in answers if one is not None]
+
+
+def _logged(report: Report) -> list[tuple[str, int]]:
+    return [(one.code, one.count) for one in report.problems]
+
+
+def _guarded(
+    bench: Bench, item: Item, limit: float, work: Callable[..., T], facts: dict[str, Any] | None = None
+) -> T | Answer:
+    """Do some work on an item within its limits; what goes wrong becomes the answer."""
+    if facts is None:
+        facts = {"size_bytes": item.size, "modified_ns": item.modified_ns, "analysis_key": bench.key}
     try:
         with time_limit(limit):
-            if data is not None and digest is not None:
-                try:
-                    return Answer(
-                        "rejudged",
-                        _judged(bench, stored.unpack(data), item, {**facts, "sha256": digest}, data),
-                    )
-                except (ValueError, KeyError, TypeError):  # written by another version: read the file
-                    pass
-            with fetch(item) as path:
-                return _read(bench, item, path, digest, facts)
+            return work(facts)
     except InputError as err:
         if err.code in ("input-unknown-format", "input-folder", "input-empty") and not item.explicit:
             return Answer("ignored")
@@ -210,7 +169,34 @@ def _guarded(bench: _Bench, item: Item, digest: str | None, data: bytes | None, 
     return Answer("read", record.failed(item.uri, "quarantined", *why, facts))
 
 
-def _read(bench: _Bench, item: Item, path: Path, digest: str | None, facts: dict[str, Any]) -> Answer:
+def _opened(
+    bench: Bench,
+    item: Item,
+    digest: str | None,
+    data: bytes | None,
+    limit: float,
+    files: ExitStack,
+    facts: dict[str, Any],
+) -> Answer | _Open:
+    """Read an item; a small report waits for its neighbours, anything else is judged at once."""
+    started = time.monotonic()
+    one: Answer | _Open | None = None
+    if data is not None and digest is not None:
+        try:
+            again = {**facts, "sha256": digest}
+            one = _Open(item, stored.unpack(data), again, limit, data, digest)
+        except (ValueError, KeyError, TypeError):  # written by another version: read the file
+            pass
+    if one is None:
+        one = _read(bench, item, files.enter_context(fetch(item)), digest, facts)
+    if isinstance(one, Answer):
+        return one
+    if limit:
+        one = replace(one, left_s=max(limit - (time.monotonic() - started), 0.1))
+    return one if one.small else _alone(bench, one, one.facts)
+
+
+def _read(bench: Bench, item: Item, path: Path, digest: str | None, facts: dict[str, Any]) -> Answer | _Open:
     from profrx_parsers.registry import detect, read
     from profrx_parsers.source import Source
 
@@ -219,26 +205,54 @@ def _read(bench: _Bench, item: Item, path: Path, digest: str | None, facts: dict
     if digest == facts["sha256"]:
         return Answer("same")
     report = read(Source(source.path, item.uri, source.packed), descriptor, match, bench.wanted)
-    return Answer("read", _judged(bench, report, item, facts, None))
+    return _Open(item, report, facts, 0.0)
 
 
-def _judged(
-    bench: _Bench, report: Report, item: Item, facts: dict[str, Any], data: bytes | None
-) -> record.Record:
-    from profrx.diagnose import judge_fully
+def _alone(bench: Bench, one: _Open, facts: dict[str, Any]) -> Answer:
+    """Judge one report; one whose stored tables do not fit this version is read again."""
+    if one.stored is not None:
+        try:
+            return _answers(bench, [one])[0]
+        except (ValueError, KeyError, TypeError):
+            with fetch(one.item) as path:
+                fresh = _read(bench, one.item, path, one.digest, facts)
+                return fresh if isinstance(fresh, Answer) else _answers(bench, [fresh])[0]
+    return _answers(bench, [one])[0]
 
-    found, outcomes = judge_fully(bench.program, report)
-    found.source = item.uri
+
+def _again(bench: Bench, one: _Open, facts: dict[str, Any]) -> Answer:
+    """Read a report once more and judge it."""
+    if one.stored is not None:
+        return _alone(bench, replace(one, report=stored.unpack(one.stored)), facts)
+    with fetch(one.item) as path:
+        fresh = _read(bench, one.item, path, None, facts)
+        return fresh if isinstance(fresh, Answer) else _alone(bench, fresh, facts)
+
+
+def _answers(bench: Bench, waiting: list[_Open]) -> list[Answer]:
+    """Judge reports together and flatten what was found."""
+    from profrx.diagnose import judge_many
+
+    judged = judge_many(bench.program, [one.report for one in waiting], page=False)
+    records = [_record(bench, one, each.found) for one, each in zip(waiting, judged, strict=True)]
+    _add_medians(bench, judged, records)
+    kind = ["read" if one.stored is None else "rejudged" for one in waiting]
+    return [Answer(word, each.record) for word, each in zip(kind, records, strict=True)]
+
+
+def _record(bench: Bench, one: _Open, found: ReportFindings) -> _Flat:
+    report = one.report
+    found.source = one.item.uri
     row, tables = record.rows_of(found)
     info = report.info
-    row |= facts | {
+    row |= one.facts | {
         "captured_at": info.captured_at,
         "driver": info.driver,
         "runtime_version": info.runtime_version,
         "platform": info.platform,
         "clocks": info.clocks,
         "options": json.dumps(info.options, sort_keys=True, default=str) if info.options else None,
-        "pack": json.dumps({p.name: p.version for p in bench.program.pack.packs}, sort_keys=True),
+        "pack": bench.versions,
     }
     devices = report.table("devices").to_pylist()
     tables["devices"] = [
@@ -248,101 +262,46 @@ def _judged(
     launches = report.table("launches")
     row["launches"] = launches.num_rows
     verdicts = {v.kernel: v.verdict for v in reversed(found.verdicts)}
-    groups, tables["kernels"] = _kernels(
+    groups, tables["kernels"] = kernels(
         launches, {d["device_id"]: d for d in devices}, found.base_time_ns, verdicts
     )
     row["kernels"] = len(tables["kernels"])
     ids = {k["kernel"]: k["kernel_id"] for k in tables["kernels"]}
     for finding in tables["findings"]:
         finding["kernel_id"] = ids.get(finding["kernel"])
-    frame = outcomes.frames.get("launch")
-    metrics = (
-        _medians(outcomes.metrics("launch"), bench.logical, groups, bench.program.pack.metrics)
-        if frame
-        else []
-    )
+    data = one.stored
     if data is None:
         data = stored.pack(report, bench.instanced, [p.model_dump() for p in found.problems])
-    return record.Record(item.uri, row, tables, metrics, data, bench.wanted_key)
+    return _Flat(record.Record(one.item.uri, row, tables, [], data, bench.wanted_key), groups)
 
 
-_SHAPE = ("kernel_id", "device_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+@dataclass(frozen=True)
+class _Flat:
+    """A record whose metrics are still to come, and the kernel row of each launch."""
+
+    record: record.Record
+    groups: Any
 
 
-def _kernels(
-    launches: pa.Table, devices: dict[int, dict[str, Any]], base_ns: float | None, verdicts: dict[str, str]
-) -> tuple[Any, list[dict[str, Any]]]:
-    """Group launches by kernel, device and shape; returns the group of each launch and one row per group."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not launches.num_rows:
-        return np.empty(0, dtype=np.int64), []
-    keys = [pc.cast(launches.column(n), pa.string()) for n in _SHAPE]
-    joined = pc.binary_join_element_wise(*keys, "\x1f", null_handling="replace", null_replacement="")
-    encoded = (
-        joined.combine_chunks().dictionary_encode()
-        if isinstance(joined, pa.ChunkedArray)
-        else joined.dictionary_encode()
-    )
-    group = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    count = len(encoded.dictionary)
-    first = np.full(count, -1, dtype=np.int64)
-    first[group[::-1]] = np.arange(launches.num_rows)[::-1]
-    duration = launches.column("duration_ns").to_numpy()
-    rows = []
-    order = np.argsort(group, kind="stable")
-    bounds = np.searchsorted(group[order], np.arange(count + 1))
-    heads = launches.select(["kernel", "kernel_short", *_SHAPE]).take(pa.array(first)).to_pylist()
-    for n, head in enumerate(heads):
-        times = duration[order[bounds[n] : bounds[n + 1]]]
-        times = times[np.isfinite(times)]
-        device = devices.get(head["device_id"], {})
-        total = float(times.sum()) if times.size else None
-        rows.append(
-            {
-                "kernel_row": n,
-                "kernel_id": head["kernel_id"],
-                "kernel": head["kernel"],
-                "kernel_short": head["kernel_short"],
-                "device": device.get("name"),
-                "arch": device.get("arch"),
-                "grid": _shape(head, "grid"),
-                "block": _shape(head, "block"),
-                "launches": int(bounds[n + 1] - bounds[n]),
-                "duration_ns": total,
-                "duration_median_ns": float(np.median(times)) if times.size else None,
-                "duration_min_ns": float(times.min()) if times.size else None,
-                "duration_max_ns": float(times.max()) if times.size else None,
-                "time_share": total / base_ns if total is not None and base_ns else None,
-                "verdict": verdicts.get(head["kernel"]),
-            }
-        )
-    return group, rows
-
-
-def _shape(head: dict[str, Any], what: str) -> str | None:
-    sides = [head[f"{what}_{axis}"] for axis in "xyz"]
-    return None if sides[0] is None else "x".join(str(s if s is not None else 1) for s in sides)
-
-
-def _medians(
-    metrics: Any, names: tuple[str, ...], group: Any, catalogue: Any
-) -> list[tuple[int, str, str | None, float]]:
-    """Return (kernel_row, metric, unit, median over launches) of every known value, in base units."""
+def _add_medians(bench: Bench, judged: list[Judged], flat: list[_Flat]) -> None:
+    """Add the logical metrics of every kernel row: median over its launches of what is known, in base units."""
     import numpy as np
 
-    found: list[tuple[int, str, str | None, float]] = []
-    count = int(group.max()) + 1 if group.size else 0
-    for name in names:
-        column = metrics.column(name)
-        if column.null_count == len(column):
-            continue
-        values = column.to_numpy(zero_copy_only=False)
-        for n in range(count):
-            mine = values[group == n] if count > 1 else values
-            mine = mine[np.isfinite(mine)]
-            if mine.size:
-                found.append((n, name, catalogue[name].unit or None, float(np.median(mine))))
-    return found
+    passes: dict[int, list[int]] = {}
+    for at, one in enumerate(judged):
+        if one.outcomes.frames.get("launch") is not None:
+            passes.setdefault(id(one.outcomes), []).append(at)
+    for members in passes.values():
+        members.sort(key=lambda at: judged[at].first)
+        counts = [len(flat[at].record.tables["kernels"]) for at in members]
+        starts = np.cumsum([0, *counts])
+        owner = np.concatenate([flat[at].groups + s for at, s in zip(members, starts, strict=False)])
+        homes = [
+            (flat[at].record.metrics, n)
+            for at, count in zip(members, counts, strict=True)
+            for n in range(count)
+        ]
+        metrics = judged[members[0]].outcomes.metrics("launch")
+        for name, row, value in medians(metrics, bench.logical, owner, int(starts[-1])):
+            kept, number = homes[row]
+            kept.append((number, name, bench.program.pack.metrics[name].unit or None, value))
