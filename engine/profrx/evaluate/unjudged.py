@@ -86,7 +86,7 @@ def _unknown(
     rows: Any,
     blamed: list[Blamed],
     lacks: Mapping[tuple[str, bytes], Lack],
-    present: Mapping[str, Any],
+    present: collect.Present,
 ) -> Unknown:
     missing: dict[str, None] = {}
     absent: dict[str, None] = {}
