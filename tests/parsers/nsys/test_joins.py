@@ -86,7 +86,8 @@ def test_kernels_without_a_call_are_kept_and_counted(export: Callable[..., Repor
     report = export(**{KERNELS: [kernel(100, 5), kernel(200, 6)], CALLS: [call(90, 6)]})
     launches = report.table("launches")
     assert launches.column("launch_api_start_ns").to_pylist() == [None, 90]
-    assert [(p.code, p.count) for p in report.problems] == [("nsys-launch-without-call", 1)]
+    told = [(p.code, p.count) for p in report.problems if p.code != "nsys-missing-column"]
+    assert told == [("nsys-launch-without-call", 1)]
 
 
 def test_the_record_with_a_back_trace_does_not_double_a_call(export: Callable[..., Report]) -> None:
