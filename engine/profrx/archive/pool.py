@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -86,6 +87,9 @@ def cluster(address: str, memory_bytes: int | None) -> Iterator[Pool]:
             dashboard_address=None,
             memory_limit=memory_bytes or "auto",
         )
+    # what Dask's own threads would log of a lost connection, with tracebacks, `batch` says in one line
+    for name in ("distributed", "tornado.application", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = _connect(lib.Client, own, address)
         try:
