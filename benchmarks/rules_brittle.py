@@ -15,7 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profrx.evaluate import group
+from profrx.evaluate import group, trace
+from profrx.evaluate.closer import closer_evaluator
 from profrx.evaluate.frame import Frame, Members
 from profrx.evaluate.frames import Frames, frames_of
 from profrx.evaluate.join import join
-from profrx.evaluate.outcomes import run
+from profrx.evaluate.outcomes import Outcomes, run
 from profrx.evaluate.program import Program, wanted_metrics
 from profrx.evaluate.rank import order
+from profrx.evaluate.showing import text_of
 from profrx.language.pack import load_pack
 from profrx_parsers.registry import open_report
 from profrx_parsers.report import Wanted
@@ -132,16 +134,25 @@ class ShakenSupply:
 
 @dataclass
 class Judged:
-    """What the pack says of one row of a pass: causes in order of rank, rules that fired."""
+    """What the pack says of one row of a pass: causes in order of rank, rules that claim time, why others do not."""
 
     causes: list[str]
     rules: set[str]
+    missed: dict[str, str] = field(default_factory=dict)
 
 
 def shaken(
-    report: Any, program: Program, draws: int, spread: float, lacks: tuple[str, ...] = ("",)
+    report: Any,
+    program: Program,
+    draws: int,
+    spread: float,
+    lacks: tuple[str, ...] = ("",),
+    expected: set[str] | None = None,
 ) -> list[Judged]:
-    """Judge `draws` copies of a report for each pattern of missing counters, in one pass per pattern."""
+    """Judge `draws` copies of a report for each pattern of missing counters, in one pass per pattern.
+
+    `missed` tells of each expected rule that claims no time in a copy by which comparison it fell.
+    """
     judged: list[Judged] = []
     for missing in lacks:
         frames = join([frames_of(report, position) for position in range(max(draws, 1))])
@@ -160,7 +171,33 @@ def shaken(
             ranked = order(found[at])
             causes = list(dict.fromkeys(c.rule.cause for c in ranked if c.rule.cause))
             judged.append(Judged(causes, {c.rule.name for c in ranked if c.score}))
+        for name in sorted(expected or ()):
+            _explain(outcomes, name, judged[-draws:])
     return judged
+
+
+def _explain(outcomes: Outcomes, name: str, judged: list[Judged]) -> None:
+    """Note why a rule claims no time, launch by launch (a copy has one)."""
+    rule = outcomes.program.pack.rules[name]
+    rows = [at for at, one in enumerate(judged) if name not in one.rules]
+    if not rows or rule.scope != "launch" or outcomes.frames.scopes["launch"].rows != len(judged):
+        return
+    evaluator = closer_evaluator(outcomes, rule, rows)
+    step = trace.trace(evaluator, rule.when)
+    for at, row in enumerate(rows):
+        if step.values[at]:
+            judged[row].missed[name] = "explained by another rule, or its verdict is another"
+        else:
+            leaves = trace.deciding(step, at)
+            judged[row].missed[name] = (
+                _comparison(trace.fact(evaluator, leaves[0], at)) if leaves else "unknown"
+            )
+
+
+def _comparison(fact: trace.Fact) -> str:
+    """A comparison without its values, so that draws can be counted."""
+    threshold = f"{fact.threshold:.4g}" if isinstance(fact.threshold, float) else str(fact.threshold)
+    return f"{text_of(fact.measured)} {fact.op} {threshold} {fact.unit}".strip()
 
 
 def _copied(frames: Frames) -> Frames:
@@ -219,7 +256,7 @@ def main() -> None:
     for case in cases(args.folder, args.case):
         report = open_report(case.path, wanted)
         still = shaken(report, program, 1, 0.0)[0]
-        drawn = shaken(report, program, args.draws, args.spread)
+        drawn = shaken(report, program, args.draws, args.spread, expected=still.rules)
         moved: Counter[str] = Counter()
         for one in drawn:
             moved.update(f"+{name}" for name in one.rules - still.rules)
@@ -243,6 +280,9 @@ def main() -> None:
             shares, instead = f"{_share(blamed, len(drawn))} blame", top
             planted = f"not {shy}"
         print(f"{name:26} {planted:22} {shares}  {_told(instead)}; {_told(moved)}")
+        falls = Counter(f"{rule}: {why}" for one in drawn for rule, why in one.missed.items())
+        for why, count in falls.most_common(4):
+            print(f"    {count} x {why}")
         if args.no_drop:
             continue
         for (label, _), one in zip(
