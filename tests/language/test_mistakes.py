@@ -330,7 +330,9 @@ def test_an_unclosed_string_is_one_mistake() -> None:
     assert found.subject == "rule r"
 
 
-@pytest.mark.parametrize("when", ["sm.throughput < limt", "dram.bytes < limit", "sm.troughput < limit or limit > 3"])
+@pytest.mark.parametrize(
+    "when", ["sm.throughput < limt", "dram.bytes < limit", "sm.troughput < limit or limit > 3"]
+)
 def test_a_name_that_another_mistake_leaves_unread_is_not_reported(judge: Judge, when: str) -> None:
     more = 'param limit = 3 % in 0 % .. 9 % "m" see guide let spare = limit'
     found = judge(whole(when, more))

@@ -133,7 +133,9 @@ def test_gaps_and_overlaps_equal_brute_force(rows: list[ast.Expr]) -> None:
 @given(conditions)
 def test_unknown_inputs_follow_kleene(condition: ast.Expr) -> None:
     """Losing an input never decides a condition that asks nothing about what is known."""
-    assume(not any(isinstance(part, ast.Call) or getattr(part, "op", "") == "??" for part in nodes(condition)))
+    assume(
+        not any(isinstance(part, ast.Call) or getattr(part, "op", "") == "??" for part in nodes(condition))
+    )
     scope = Scope(assembled(), ast.Cause("x", ""))
     formula = Compiler().condition(condition, scope)
     space = Space([formula])
