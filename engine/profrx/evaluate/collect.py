@@ -33,7 +33,7 @@ SECTIONS: Mapping[str, tuple[float, str]] = {
 }
 """Section -> least compute capability and the first ncu that has it. Others are as old as the tool.
 
-Source: the first version and the devices of the public reports that hold each section; ncu's release notes.
+Source: the first version and the devices of the public reports seen to hold each section; a section may be older.
 """
 
 
