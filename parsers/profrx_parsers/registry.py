@@ -114,4 +114,6 @@ def read(source: Source, descriptor: Descriptor, match: Match, wanted: Wanted) -
     module, _, function = descriptor.reader.partition(":")
     report: Report = getattr(importlib.import_module(module), function)(source, wanted)
     report.info.why = report.info.why or match.why
+    for what in source.damage:
+        report.problems.add("data-loss", "packing-cut", what, advice="copy the file again")
     return report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,9 @@ MAX_RATIO = 2000
 MIN_BOMB_BYTES = 64 << 20
 MAX_MEMBERS = 4096
 _CHUNK = 1 << 20
+_PACKED_CHUNK = 1 << 16
+"""Smaller, since the piece in which damage lies is lost."""
+DAMAGED_PACKING = "input-damaged-packing"
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,13 @@ class Source:
         path: where it lies.
         name: what the user called it (shown in messages).
         packed: ``zstd``, ``gzip`` or empty.
+        damage: one line per damage that `data` met.
     """
 
     path: Path
     name: str
     packed: str = ""
+    damage: list[str] = field(default_factory=list, compare=False)
 
     @property
     def is_folder(self) -> bool:
@@ -45,14 +50,22 @@ class Source:
         return self.path.is_dir()
 
     def data(self) -> memoryview:
-        """Return all bytes, unpacked; plain files are mapped, not read. Raises `InputError` for a bomb."""
+        """Return all bytes, unpacked; plain files are mapped, not read. Raises `InputError` for a bomb.
+
+        Of damaged packing, what was unpacked before the damage is returned, and `damage` says so.
+        """
         try:
             if not self.packed:
                 with self.path.open("rb") as file:
                     return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             unpacked = bytearray()  # grows in place: joining the pieces would hold everything twice
-            for piece in self.chunks():
-                unpacked += piece
+            try:
+                for piece in self.chunks():
+                    unpacked += piece
+            except InputError as err:
+                if err.code != DAMAGED_PACKING or not unpacked:
+                    raise
+                self.damage.append(f"{err.message}; {len(unpacked):,} bytes were unpacked before that")
             return memoryview(unpacked).toreadonly()
         except (OSError, ValueError) as err:
             raise os_error(self.name, err) from err
@@ -133,7 +146,7 @@ def _unpack(path: Path, name: str, packed: str, limit: int | None = None) -> Ite
                     yield piece
             return
         with pa.CompressedInputStream(pa.OSFile(str(path), "rb"), packed) as stream:
-            while piece := stream.read(limit or _CHUNK):
+            while piece := stream.read(limit or _PACKED_CHUNK):
                 total += len(piece)
                 if total > bound:
                     raise InputError(
@@ -147,10 +160,10 @@ def _unpack(path: Path, name: str, packed: str, limit: int | None = None) -> Ite
                     return
     except (OSError, pa.ArrowException) as err:
         raise InputError(
-            "input-damaged-packing",
+            DAMAGED_PACKING,
             f"the {packed} data is damaged: {err}",
             where=name,
-            next_step="copy the file again; a report cut in packed form cannot be recovered",
+            next_step="copy the file again",
         ) from err
 
 
