@@ -99,7 +99,7 @@ def batch(
     )
     where = pool.cluster(cluster, memory_limit_bytes) if cluster else pool.local(count, memory_limit_bytes)
     started = time.monotonic()
-    with Archive(archive, create=True) as store, _signals() as stop, where as running:
+    with _signals() as stop, Archive(archive, create=True) as store, where as running:
         run = _Run(store, setup, running, progress or Silent(), stop)
         run.all([os.fspath(r) for r in roots])
         run.result.seconds = time.monotonic() - started
