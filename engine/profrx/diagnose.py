@@ -57,7 +57,7 @@ def diagnose(
     if pack is None:
         from profrx.language.pack import load_pack
 
-        pack = load_pack()
+        pack = load_pack(tests=False)
     program = Program(pack, params or {})
     _ = program.params, program.order
     wanted = Wanted(metrics=wanted_metrics(pack) | _summary_metrics(), private=private)

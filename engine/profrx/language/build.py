@@ -22,7 +22,7 @@ from profrx.language.text import decode
 _NUMBER = re.compile(r"[\d_.]+(?:[eE][+-]?\d+)?")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Item:
     """One statement of a block: its keyword, its parsed value, its place."""
 
@@ -124,7 +124,11 @@ class Builder:
 
     def deep(self, node: Any, *parts: Any) -> Any:
         """Keep count of nesting, so that nothing after the parser recurses without bound."""
-        depth = 1 + max((self.depths.get(id(part), 0) for part in parts), default=0)
+        depth = 1
+        for part in parts:
+            below = self.depths.get(id(part))
+            if below is not None and below >= depth:
+                depth = below + 1
         self.depths[id(node)] = depth
         if depth == MAX_DEPTH + 1:
             message = f"this expression nests more than {MAX_DEPTH} operators"

@@ -1,10 +1,10 @@
 """Parsed packs kept between runs: plain MessagePack in the user's cache folder, keyed by content.
 
-Each pack without syntax errors is kept on its own, so a change in yours does not parse the shipped one again; a
-marker says which packs were checked together without a finding, so a hit needs neither parser nor checker. The
-format holds numbers, texts and lists; reading it builds syntax tree nodes and can run nothing. A file that is
-damaged, foreign or of another version is a miss. Set ``PROFRX_CACHE_DIR`` to move the folder, ``PROFRX_NO_CACHE=1``
-to do without.
+Each pack without syntax errors is kept on its own, so a change in yours does not parse the shipped one again, and
+once with and once without inline tests, as it was asked for. A marker says which packs were checked together
+without a finding, so a hit needs neither parser nor checker. The format holds numbers, texts and lists; reading it
+builds syntax tree nodes and can run nothing. A file that is damaged, foreign or of another version is a miss. Set
+``PROFRX_CACHE_DIR`` to move the folder, ``PROFRX_NO_CACHE=1`` to do without.
 """
 
 from __future__ import annotations
