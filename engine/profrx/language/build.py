@@ -136,8 +136,9 @@ class Builder:
         return node
 
     def quantity(self, c: list[Any]) -> ast.Quantity:
-        value, unit = self.number(c[0])
-        return ast.Quantity(value, unit, span=self.span(c))
+        token = c[0]
+        value, unit = self.number(token)
+        return ast.Quantity(value, unit, span=Place(self.map, token.start, token.end))
 
     def text(self, c: list[Any]) -> ast.Text:
         return ast.Text(decode(c[0]), span=self.span(c))
@@ -146,7 +147,8 @@ class Builder:
         return ast.Bool(c[0] == "true", span=self.span(c))
 
     def name(self, c: list[Any]) -> ast.Name:
-        return ast.Name(str(c[0]), span=self.span(c))
+        token = c[0]
+        return ast.Name(str(token), span=Place(self.map, token.start, token.end))
 
     def raw(self, c: list[Any]) -> ast.Raw:
         return ast.Raw(decode(c[1]), str(c[2]) if len(c) > 2 else "", span=self.span(c))
