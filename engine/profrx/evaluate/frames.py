@@ -96,7 +96,8 @@ def _timeline(report: Report) -> dict[str, pa.Table]:
     """Timeline metrics by scope; empty for captures that record neither times nor sums over kernels."""
     launches, copies = report.compact("launches"), report.compact("copies")
     timeless = all(table.column("start_ns").null_count == table.num_rows for table in (launches, copies))
-    if timeless and (launches.num_rows or not report.table("summaries").num_rows):
+    tells = report.table("summaries").num_rows or "recorder" in report.extras
+    if timeless and (launches.num_rows or not tells):
         return {}
     from profrx.timeline import timeline_metrics
 

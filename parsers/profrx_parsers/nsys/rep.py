@@ -160,4 +160,6 @@ def read(source: Source, wanted: Wanted = EVERYTHING) -> Report:
         machine=environment.get(3),
         private=system.private_facts(box) if wanted.private else {},
     )
-    return report_of(raw, facts, source, log, wanted)
+    report = report_of(raw, facts, source, log, wanted)
+    report.extras["events_lost_share"] = lambda: box.lost_share
+    return report
