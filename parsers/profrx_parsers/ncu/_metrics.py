@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -31,25 +31,43 @@ _DENSE = 1 << 20
 """Largest matrix of metrics x launches that is filled at once; beyond it, columns are built one by one."""
 NAME_BYTES = 4096
 """Longest metric name kept; real ones reach about 160 bytes."""
+KEPT_NAMES = 20_000
+"""Names remembered over reports for one projection."""
 
 
 class Names:
     """The cumulative name table: id -> code of a distinct name, decoded once."""
 
-    def __init__(self, data: memoryview, spans: NameSpans, wanted: Collection[str] | None) -> None:
-        self.names: list[str] = []
+    def __init__(self, data: memoryview, spans: NameSpans, wanted: frozenset[str] | None) -> None:
         codes: dict[str, int] = {}
         self.total = len(spans.starts)
         self.code_of_id = np.full(self.total, -1, dtype=np.int32)
-        for index, (start, stop) in enumerate(zip(spans.starts, spans.stops, strict=True)):
-            name = decode_text(data, (start, min(stop, start + NAME_BYTES)))
-            if wanted is not None and name not in wanted and plain_name(name) not in wanted:
-                continue
-            code = codes.get(name)
-            if code is None:
-                code = codes[name] = len(self.names)
-                self.names.append(name)
-            self.code_of_id[index] = code
+        known = _wanted_names(wanted)
+        for index, name in enumerate(map(known.__getitem__, spans.texts(data, NAME_BYTES))):
+            if name is not None:
+                self.code_of_id[index] = codes.setdefault(name, len(codes))
+        self.names = list(codes)
+
+
+class _WantedNames(dict[bytes, "str | None"]):
+    """Bytes of a name -> the name, None where it is not wanted; names of a tool repeat from report to report."""
+
+    def __init__(self, wanted: frozenset[str] | None) -> None:
+        super().__init__()
+        self._wanted = wanted
+
+    def __missing__(self, text: bytes) -> str | None:
+        name = text.decode("utf-8", "replace")
+        wanted = self._wanted is None or name in self._wanted or plain_name(name) in self._wanted
+        if len(self) >= KEPT_NAMES:
+            self.clear()
+        self[text] = found = name if wanted else None
+        return found
+
+
+@lru_cache(maxsize=4)
+def _wanted_names(wanted: frozenset[str] | None) -> _WantedNames:
+    return _WantedNames(wanted)
 
 
 def plain_name(name: str) -> str:
@@ -118,6 +136,31 @@ class MetricStore:
         return {name: code for code, name in enumerate(self.names)}
 
     @cached_property
+    def _prefixed(self) -> dict[str, list[int]]:
+        """Name without its counter domain -> codes of the names that have one."""
+        found: dict[str, list[int]] = {}
+        for code, name in enumerate(self.names):
+            plain = plain_name(name)
+            if plain != name:
+                found.setdefault(plain, []).append(code)
+        return found
+
+    def codes(self, wanted: Collection[str]) -> list[int]:
+        """Return the codes of metrics by their names, with or without counter domain."""
+        found = [code for name in wanted if (code := self.code_of.get(name)) is not None]
+        if self._prefixed:
+            found += [code for name in wanted for code in self._prefixed.get(name, ())]
+        return found
+
+    @cached_property
+    def _name_array(self) -> pa.Array:
+        return pa.array(self.names, pa.string())
+
+    def named(self, code: Ints) -> pa.DictionaryArray:
+        """Return names by code without repeating them in memory."""
+        return pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), self._name_array)
+
+    @cached_property
     def numeric(self) -> NDArray[np.bool_]:
         """Whether an element has a number (which may be NaN)."""
         return (self.kind >= g.FLOAT) & (self.kind <= g.UINT64)
@@ -167,9 +210,9 @@ class MetricStore:
 
     def table(self, wanted: Collection[str] | None) -> pa.Table:
         """Return the long `metrics` table in file order, in compact form: names and units dictionary-encoded."""
-        keep = np.ones(len(self.names), dtype=np.bool_)
+        keep = np.full(len(self.names), wanted is None)
         if wanted is not None:
-            keep[:] = [name in wanted or plain_name(name) in wanted for name in self.names]
+            keep[self.codes(wanted)] = True
         chosen = np.flatnonzero(keep[self.code]) if len(self.code) else np.empty(0, dtype=np.int64)
         code = self.code[chosen]
         units = [unit_of(name) for name in self.names]
@@ -181,7 +224,7 @@ class MetricStore:
         texts = pa.array([self._text(int(at)) for at in chosen[is_text]], pa.string())
         columns = {
             "launch_id": pa.array(self.launch[chosen]),
-            "metric": dictionary(code, self.names),
+            "metric": self.named(code),
             "value": pa.array(self.number[chosen], mask=~self.numeric[chosen]),
             "unit": pa.DictionaryArray.from_arrays(
                 pa.array(unit, mask=unit < 0), pa.array(distinct, pa.string())
@@ -189,11 +232,6 @@ class MetricStore:
             "text": texts.take(pa.array(np.cumsum(is_text) - 1, mask=~is_text)),
         }
         return pa.table(columns)
-
-
-def dictionary(code: Ints, names: list[str]) -> pa.DictionaryArray:
-    """Return names by code without repeating them in memory."""
-    return pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), pa.array(names, pa.string()))
 
 
 class NumberColumns(Mapping[str, pa.Array]):
@@ -208,6 +246,10 @@ class NumberColumns(Mapping[str, pa.Array]):
         codes = np.unique(store.code[mine])
         self._names = [store.names[code] for code in codes]
         self._known = frozenset(self._names)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the column of a metric."""
+        return self[name] if name in self._known else default
 
     def __getitem__(self, name: str) -> pa.Array:
         if name not in self._known:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy as np
 from profrx_parsers.wire import WireError, varint
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from profrx_parsers.problems import ProblemLog
     from profrx_parsers.wire import Span
 
@@ -75,11 +78,28 @@ class NameSpans:
         self.starts.extend(starts[:room])
         self.stops.extend(stops[:room])
 
+    def texts(self, data: memoryview, longest: int) -> Iterator[bytes]:
+        """Yield every string, cut to `longest` bytes; neighbours are copied out of the file together."""
+        if not len(self.starts):
+            return
+        starts = np.frombuffer(self.starts, dtype=np.int64)
+        stops = np.minimum(np.frombuffer(self.stops, dtype=np.int64), starts + longest)
+        apart = np.flatnonzero((starts[1:] - stops[:-1] > _MAX_GAP) | (starts[1:] < stops[:-1])) + 1
+        for low, high in pairwise([0, *apart.tolist(), len(starts)]):
+            first = int(starts[low])
+            run = bytes(data[first : int(stops[high - 1])])
+            ends = (stops[low:high] - first).tolist()
+            for start, stop in zip((starts[low:high] - first).tolist(), ends, strict=True):
+                yield run[start:stop]
+
 
 def chain(data: memoryview, pos: int, stop: int) -> tuple[array[int], array[int], int | None]:
     """Follow strings from `pos`; return starts, stops, and where it fails (None = it reaches `stop`)."""
     starts, stops = array("q"), array("q")
     block = bytes(data[pos:stop])
+    found = _sound(block, pos)
+    if found is not None:
+        return *found, None
     base, size = pos, stop - pos
     at = 0
     failed = None
@@ -106,6 +126,36 @@ def chain(data: memoryview, pos: int, stop: int) -> tuple[array[int], array[int]
         failed = starts[swallowed] - base - 2
         del starts[swallowed:], stops[swallowed:]
     return starts, stops, None if failed is None else base + failed
+
+
+def _sound(block: bytes, base: int) -> tuple[array[int], array[int]] | None:
+    """Return starts and stops of an undamaged run of strings, found at once; None leaves it to the slow way.
+
+    Sound names hold no control characters: every tag byte is a tag, or the length (10) behind one. That each string
+    found so ends where the next begins proves the chain.
+    """
+    raw = np.frombuffer(block, dtype=np.uint8)
+    tags = np.flatnonzero(raw == _TAG)
+    if len(tags) < 2 or tags[0] or len(tags) > MAX_STRINGS:
+        return None
+    behind = np.append(False, tags[1:] == tags[:-1] + 1)
+    if (behind[1:] & behind[:-1]).any():
+        return None
+    tags = tags[~behind]
+    last = len(raw) - 1
+    low, high = (
+        raw[np.minimum(tags + 1, last)].astype(np.int64),
+        raw[np.minimum(tags + 2, last)].astype(np.int64),
+    )
+    long = low >= 0x80
+    if (long & (high >= 0x80)).any():
+        return None
+    begin = tags + 2 + long
+    end = begin + np.where(long, low & 0x7F | high << 7, low)
+    if end[-1] != len(raw) or (end[:-1] != tags[1:]).any():
+        return None
+    starts, stops = array("q", (begin + base).tobytes()), array("q", (end + base).tobytes())
+    return (starts, stops) if _first_with_control(block, base, starts, stops) is None else None
 
 
 def _first_with_control(block: bytes, base: int, starts: array[int], stops: array[int]) -> int | None:

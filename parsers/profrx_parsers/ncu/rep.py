@@ -7,7 +7,7 @@ What is decoded up front: where everything lies, launches' identity, the metrics
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from profrx_parsers import columns
@@ -68,27 +68,35 @@ def read(source: Source, wanted: Wanted) -> Report:
     layout = walk(data, problems, source.name)
     session = _session.merge(data, layout.sessions, problems)
     results, entries = scan(data, layout.items, problems)
-    needed = None
-    if wanted.metrics is not None:
-        needed = wanted.metrics | _launches.STRUCTURAL | _devices.STRUCTURAL | _lines.STRUCTURAL
-    store = decode(data, entries, Names(data, layout.names, needed), problems)
+    store = decode(data, entries, Names(data, layout.names, _needed(wanted.metrics)), problems)
     _check_results(results, problems)
     _doubts.check(store, problems)
     info = _info(source, data, session, results, wanted)
+    instances = _instances.Instances(store, problems)
     loaders = {
         "launches": partial(_launches.table, data, results, store),
         "metrics": partial(store.table, wanted.metrics),
-        "instances": partial(_instances.table, store, problems, wanted.metrics),
-        "source_lines": partial(_lines.table, data, layout.items, results, store, problems, wanted.private),
+        "instances": partial(instances.table, wanted.metrics),
+        "source_lines": partial(
+            _lines.table, data, layout.items, results, instances, problems, wanted.private
+        ),
         "vendor_findings": partial(_vendor.table, data, results, problems, wanted.private),
         "devices": partial(_devices.table, session, store, info.driver),
     }
     extras = _extras(data, results, store)
-    extras["instances"] = partial(_instances.plain_table, store, problems)
-    extras["instance_batches"] = partial(_instances.batches, store, problems)
+    extras["instances"] = instances.plain_table
+    extras["instance_batches"] = instances.batches
     if wanted.private:
         extras["source_files"] = partial(_lines.embedded_files, data, layout.items)
     return Report(info, loaders, problems, extras)
+
+
+@lru_cache(maxsize=4)
+def _needed(metrics: frozenset[str] | None) -> frozenset[str] | None:
+    """Add the metrics that tables are made of to those that are wanted."""
+    if metrics is None:
+        return None
+    return metrics | _launches.STRUCTURAL | _devices.STRUCTURAL | _lines.STRUCTURAL
 
 
 def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> dict[str, Any]:
