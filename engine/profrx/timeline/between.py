@@ -51,7 +51,7 @@ def rank_metrics(work: Work, ranks: Sequence[Bools], kinds: Sequence[str]) -> Va
     if not 1 < len(ranks) <= MAX_RANKS or "communication" not in kinds:
         return empty
     parts = [work.take(rows) for rows in ranks]
-    found = _matched(parts, _talks(work, kinds))
+    found = _matched(parts, communicates(work, kinds))
     if found is None:
         return empty
     window = union(work.start, work.end).span
@@ -82,7 +82,7 @@ def _device(work: Work) -> float | None:
     return None if number == NONE else float(number)
 
 
-def _talks(work: Work, kinds: Sequence[str]) -> Bools:
+def communicates(work: Work, kinds: Sequence[str]) -> Bools:
     """Return by kernel code (and for no code) whether it is a collective of all ranks."""
     texts = zip(kinds, work.name.texts, strict=True)
     return np.array(
