@@ -257,8 +257,7 @@ def assemble(
             if isinstance(node, ast.Metric) and node.extends:
                 extensions.append(node)
                 continue
-            elsewhere = isinstance(node, ast.Ruleset) and origin.get((kind, node.name)) != source.pack
-            problem = None if elsewhere else _clash(kind, node, before)
+            problem = _clash(kind, node, before)
             if problem is not None:
                 diagnostics.append(problem)
                 if problem.severity == "error":

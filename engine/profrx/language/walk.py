@@ -7,7 +7,6 @@ from typing import Any
 
 from profrx.language import ast
 
-
 _PARTS: dict[type, Callable[[Any], tuple[ast.Expr, ...]]] = {
     ast.Unary: lambda node: (node.operand,),
     ast.Binary: lambda node: (node.left, node.right),
