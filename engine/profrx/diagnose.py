@@ -40,7 +40,7 @@ def diagnose(
         kernel: glob on the kernel's full or short name; only its launches are judged.
         top: findings per report and entries of the overall ranking; None = all.
         private: keep facts that identify people and machines among the conditions.
-        ranks: the reports are the ranks of one job, rank 0 first; they are judged as one (see `job_of`).
+        ranks: the reports are the ranks of one job; they are judged as one (see `job_of`).
 
     Returns:
         one entry per readable report in the order given; unreadable inputs are in `failed`.

@@ -96,6 +96,16 @@ def test_ranks_without_a_common_collective_start_together() -> None:
     assert found["rank_wait_share"] is None
 
 
+def test_reports_that_say_their_rank_are_put_in_order() -> None:
+    reports = [report(launches=[kernel(0, 100, name=f"k{rank}")]) for rank in (2, 0, 1)]
+    for rank, one in zip((2, 0, 1), reports, strict=True):
+        one.info.options["rank"] = rank
+    table = job_of(reports).table("launches")
+    assert table.select(["rank", "kernel"]).to_pylist() == [{"rank": r, "kernel": f"k{r}"} for r in range(3)]
+    reports[0].info.options["rank"] = 0  # said twice: the order given is all there is
+    assert job_of(reports).table("launches").column("kernel").to_pylist() == ["k2", "k0", "k1"]
+
+
 def test_problems_name_their_rank() -> None:
     reports = [report(**steps(10, process=1, device=0)) for _ in range(2)]
     reports[1].problems.add("warning", "made", "something")

@@ -40,7 +40,7 @@ MAX_RANKS = 512
 
 
 def job_of(reports: Sequence[Report], classes: Path = DEFAULT) -> Report:
-    """Join the reports of the ranks of one job; rank i is the i-th of them.
+    """Join the reports of the ranks of one job: by the rank that each says it is, or in the order given.
 
     Args:
         reports: of one tool; their tables are decoded when the joined ones are asked for.
@@ -56,7 +56,8 @@ def job_of(reports: Sequence[Report], classes: Path = DEFAULT) -> Report:
         raise UsageError(
             "usage-ranks", f"ranks of one job are captured with one tool, these with {', '.join(tools)}"
         )
-    job = _Job(list(reports), classes)
+    reports = _in_order(reports)
+    job = _Job(reports, classes)
     first = reports[0].info
     names = [Path(report.info.source).name for report in reports]
     info = first.model_copy(
@@ -76,6 +77,14 @@ def job_of(reports: Sequence[Report], classes: Path = DEFAULT) -> Report:
     extras: dict[str, Any] = {"release": job.release}
     extras["session_ns"] = max(sessions) if all(sessions) else None
     return Report(info, loaders, job.problems, extras)
+
+
+def _in_order(reports: Sequence[Report]) -> list[Report]:
+    ranks = [report.info.options.get("rank") for report in reports]
+    known = [rank for rank in ranks if isinstance(rank, int)]
+    if len(set(known)) < len(reports):
+        return list(reports)
+    return [report for _, report in sorted(zip(known, reports, strict=True), key=lambda pair: pair[0])]
 
 
 def _digest(parts: Sequence[str | None]) -> str | None:
