@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from profrx_parsers import schema
 from profrx_parsers.ncu import _gather as g
-from profrx_parsers.ncu._metrics import dictionary, plain_name
 from profrx_parsers.ncu._pages import Passage
 from profrx_parsers.wire import Message, WireError, decode_text, varint
 
@@ -56,8 +55,9 @@ def batches(
     """Yield the same rows piece by piece, for reports whose instances should not be in memory at once."""
     chosen = np.flatnonzero(store.tail < store.stop)
     if wanted is not None:
-        mask = np.array([n in wanted or plain_name(n) in wanted for n in store.names], dtype=np.bool_)
-        chosen = chosen[mask[store.code[chosen]]] if len(mask) else chosen[:0]
+        mask = np.zeros(len(store.labels.names), dtype=np.bool_)
+        mask[store.labels.codes(wanted)] = True
+        chosen = chosen[mask[store.code[chosen]]]
     for owner, start, stop in locate(store, chosen, problems):
         yield _part(store, owner, start, stop, problems)
 
@@ -215,7 +215,7 @@ def _part(store: MetricStore, owner: Ints, start: Ints, stop: Ints, problems: Pr
     count = len(owner)
     columns = {
         "launch_id": pa.array(store.launch[owner]),
-        "metric": dictionary(store.code[owner], store.names),
+        "metric": store.named(store.code[owner]),
         "key": pa.array([keys.get(at) for at in range(count)], pa.string())
         if keys
         else pa.nulls(count, pa.string()),

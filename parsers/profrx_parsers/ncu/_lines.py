@@ -252,7 +252,7 @@ def _counters(
     ):
         if index == 0 and address is not None and address >= 0:
             bases[launch] = int(address)
-    held = instances(store, problems, set(store.names) - {BASE})
+    held = instances(store, problems, set(store.labels.names) - {BASE})
     launches = held.column("launch_id").to_numpy()
     keys = held.column("key_int").fill_null(-1).to_numpy()
     bounds = np.searchsorted(launches, np.arange(store.rows + 1))

@@ -7,7 +7,7 @@ What is decoded up front: where everything lies, launches' identity, the metrics
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from profrx_parsers import columns
@@ -25,7 +25,8 @@ from profrx_parsers.ncu import (
 )
 from profrx_parsers.ncu._container import walk
 from profrx_parsers.ncu._decode import decode
-from profrx_parsers.ncu._metrics import MetricStore, Names, NumberColumns
+from profrx_parsers.ncu._lookup import Labels, look_up
+from profrx_parsers.ncu._metrics import MetricStore, NumberColumns
 from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
 from profrx_parsers.ncu._units import unit_of
 from profrx_parsers.problems import ProblemLog
@@ -34,10 +35,13 @@ from profrx_parsers.report import Report, ReportInfo, Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from profrx_parsers.ncu._session import Session
     from profrx_parsers.problems import Severity
     from profrx_parsers.source import Source
 
 
+STRUCTURAL = _launches.STRUCTURAL | _devices.STRUCTURAL | _lines.STRUCTURAL
+"""Metrics that other tables need: decoded whatever the caller wants."""
 _PLAUSIBLE_FIELD = 60
 """Unknown fields up to here are taken for a later version's, higher ones for damage."""
 
@@ -45,8 +49,8 @@ _PLAUSIBLE_FIELD = 60
 class _UnitsByName(Mapping[str, str]):
     """Units of a report's metrics, looked up when asked for."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
 
     def __getitem__(self, name: str) -> str:
         unit = unit_of(name)
@@ -55,7 +59,7 @@ class _UnitsByName(Mapping[str, str]):
         return unit
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._names if unit_of(name))
+        return (name for name in self._labels.names if unit_of(name))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -66,29 +70,26 @@ def read(source: Source, wanted: Wanted) -> Report:
     problems = ProblemLog()
     data = source.data()
     layout = walk(data, problems, source.name)
-    session = _session.merge(data, layout.sessions, problems)
     results, entries = scan(data, layout.items, problems)
-    needed = None
-    if wanted.metrics is not None:
-        needed = wanted.metrics | _launches.STRUCTURAL | _devices.STRUCTURAL | _lines.STRUCTURAL
-    store = decode(data, entries, Names(data, layout.names, needed), problems)
+    store = decode(data, entries, look_up(layout.names, wanted.metrics, STRUCTURAL), problems)
     _check_results(results, problems)
-    _doubts.check(store, problems)
-    info = _info(source, data, session, results, wanted)
+    session = cache(partial(_session.merge, data, layout.sessions, problems))
+    problems.defer(session)
+    problems.defer(partial(_doubts.check, store, problems))
     loaders = {
         "launches": partial(_launches.table, data, results, store),
-        "metrics": partial(store.table, wanted.metrics),
+        "metrics": store.table,
         "instances": partial(_instances.table, store, problems, wanted.metrics),
         "source_lines": partial(_lines.table, data, layout.items, results, store, problems, wanted.private),
         "vendor_findings": partial(_vendor.table, data, results, problems, wanted.private),
-        "devices": partial(_devices.table, session, store, info.driver),
+        "devices": lambda: _devices.table(session(), store, _driver(session(), results)),
     }
     extras = _extras(data, results, store)
     extras["instances"] = partial(_instances.plain_table, store, problems)
     extras["instance_batches"] = partial(_instances.batches, store, problems)
     if wanted.private:
         extras["source_files"] = partial(_lines.embedded_files, data, layout.items)
-    return Report(info, loaders, problems, extras)
+    return Report(lambda: _info(source, session(), results, wanted), loaders, problems, extras)
 
 
 def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> dict[str, Any]:
@@ -96,7 +97,7 @@ def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> 
         store.rows,
         NumberColumns(store, text=False),
         NumberColumns(store, text=True),
-        _UnitsByName(store.names),
+        _UnitsByName(store.labels),
     )
     return {
         columns.EXTRA: wide,
@@ -106,9 +107,7 @@ def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> 
     }
 
 
-def _info(
-    source: Source, data: memoryview, session: _session.Session, results: Sequence[Result], wanted: Wanted
-) -> ReportInfo:
+def _info(source: Source, session: Session, results: Sequence[Result], wanted: Wanted) -> ReportInfo:
     versions = session.versions
     private: dict[str, Any] = {}
     if wanted.private:
@@ -119,7 +118,7 @@ def _info(
         tool="ncu",
         tool_version=_version(versions.get("Nsight Compute Target")),
         captured_at=session.captured_at(),
-        driver=versions.get("Display Driver Version") or _clocks.driver(results),
+        driver=_driver(session, results),
         runtime_version=versions.get("CUDA Version"),
         platform=session.platform,
         clocks=_clocks.summary(results),
@@ -127,6 +126,10 @@ def _info(
         options=_options.parse(session.command_line),
         private=private,
     )
+
+
+def _driver(session: Session, results: Sequence[Result]) -> str | None:
+    return session.versions.get("Display Driver Version") or _clocks.driver(results)
 
 
 def _version(text: str | None) -> str | None:
