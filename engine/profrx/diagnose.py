@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from profrx.evaluate.outcomes import Outcomes
     from profrx.evaluate.program import Program
     from profrx.language.pack import Pack
-    from profrx_parsers.report import Report
+    from profrx_parsers.report import Report, Wanted
 
 Input = "str | os.PathLike[str] | Report"
 
@@ -29,6 +29,7 @@ def diagnose(
     kernel: str | None = None,
     top: int | None = None,
     private: bool = False,
+    ranks: bool = False,
 ) -> Findings:
     """Judge reports by a pack of rules.
 
@@ -39,50 +40,78 @@ def diagnose(
         kernel: glob on the kernel's full or short name; only its launches are judged.
         top: findings per report and entries of the overall ranking; None = all.
         private: keep facts that identify people and machines among the conditions.
+        ranks: the reports are the ranks of one job; they are judged as one (see `job_of`).
 
     Returns:
         one entry per readable report in the order given; unreadable inputs are in `failed`.
 
     Raises:
-        UsageError: an override that fits no parameter.
+        UsageError: an override that fits no parameter; reports that are no ranks of one job.
         RuleError: a pack that cannot run (declarations that depend on each other).
     """
     import profrx
     from profrx.evaluate import rank
     from profrx.evaluate.program import Program, wanted_metrics
-    from profrx_parsers.registry import open_report
     from profrx_parsers.report import Report, Wanted
-    from profrx_parsers.source import open_source
 
     if pack is None:
         from profrx.language.pack import load_pack
 
-        pack = load_pack()
+        pack = load_pack(tests=False)
     program = Program(pack, params or {})
     _ = program.params, program.order
     wanted = Wanted(metrics=wanted_metrics(pack) | _summary_metrics(), private=private)
     result = Findings(version=profrx.__version__, pack=_pack_facts(pack))
-    for path in paths:
+    for path in _as_ranks(paths, wanted, result.failed) if ranks else paths:
         try:
-            report = path if isinstance(path, Report) else open_report(path, wanted)
-            if not isinstance(path, Report) and report.info.sha256 is None:
-                report.info.sha256 = open_source(path)[0].sha256()
+            report = path if isinstance(path, Report) else _open(path, wanted)
             result.reports.append(judge(program, report, kernel=kernel, top=top))
-        except ProfrxError as err:
-            if err.family != "input":
-                raise
-            result.failed.append(
-                FailedInput(
-                    source=err.where or str(path), code=err.code, message=err.message, next_step=err.next_step
-                )
-            )
         except Exception as err:
-            # one input must never cost the others their diagnosis; the defect is named, not hidden
-            if os.environ.get("PROFRX_TRACEBACK"):
-                raise
-            result.failed.append(_defect(path, err))
+            result.failed.append(_failed(path, err))
     result.ranking = rank.overall(result.reports, top)
     return result
+
+
+def _open(path: str | os.PathLike[str], wanted: Wanted) -> Report:
+    from profrx_parsers.registry import open_report
+    from profrx_parsers.source import open_source
+
+    report = open_report(path, wanted)
+    if report.info.sha256 is None:
+        report.info.sha256 = open_source(path)[0].sha256()
+    return report
+
+
+def _as_ranks(
+    paths: Iterable[str | os.PathLike[str] | Report], wanted: Wanted, failed: list[FailedInput]
+) -> list[Report]:
+    """Return the one report that the ranks make together; a rank that cannot be read is left out and told."""
+    from profrx.timeline.job import job_of
+    from profrx_parsers.report import Report
+
+    members = []
+    for path in paths:
+        try:
+            members.append(path if isinstance(path, Report) else _open(path, wanted))
+        except Exception as err:
+            failed.append(_failed(path, err))
+    return members if failed and len(members) < 2 else [job_of(members)]
+
+
+def _failed(path: object, err: Exception) -> FailedInput:
+    """Say what is wrong with one input, which must never cost the others their diagnosis.
+
+    Raises what is no fault of an input; a defect of profrx is named, not hidden, and raised for its authors.
+    """
+    if isinstance(err, ProfrxError):
+        if err.family != "input":
+            raise err
+        return FailedInput(
+            source=err.where or str(path), code=err.code, message=err.message, next_step=err.next_step
+        )
+    if os.environ.get("PROFRX_TRACEBACK"):
+        raise err
+    return _defect(path, err)
 
 
 def _defect(path: object, err: Exception) -> FailedInput:

@@ -119,7 +119,7 @@ def _support(found: Inspection, report: Report, packs: Sequence[str]) -> None:
     from profrx.language.pack import load_pack
     from profrx.summary.support import support
 
-    can, cannot = support(report, load_pack(packs))
+    can, cannot = support(report, load_pack(packs, tests=False))
     found.rules_supported = can
     found.rules_unsupported = [
         RuleSupport(rule=one.rule, title=one.title, missing=one.missing, collect=one.collect)

@@ -205,6 +205,8 @@ declarations = st.one_of(
     file_params,
     st.builds(ast.Cause, ids, texts),
     st.builds(ast.Reference, ids, filled, filled),
-    st.builds(ast.Ruleset, texts, st.lists(st.tuples(ids, st.integers(1, 9)), max_size=3).map(tuple)),
+    st.builds(
+        ast.Ruleset, texts, st.lists(st.tuples(ids, st.integers(1, 9)), max_size=3).map(tuple), st.booleans()
+    ),
     st.builds(ast.Pack, texts, texts, texts, some(texts), texts),
 )

@@ -220,12 +220,20 @@ def test_a_path_given_twice_is_read_once(folder: Path, monkeypatch: pytest.Monke
     assert not pack.diagnostics
 
 
-def test_a_ruleset_replaces_that_of_an_earlier_pack_but_not_of_its_own(folder: Path, tmp_path: Path) -> None:
+def test_a_ruleset_replaces_another_only_when_it_says_so(folder: Path, tmp_path: Path) -> None:
     (folder / "sets.rule").write_text('ruleset "2026.1" { one version 1 }', "utf-8")
     later = tmp_path / "later.rule"
     later.write_text('ruleset "2026.1" { one version 1, two version 1 }', "utf-8")
+    pack = load_pack([folder, later], default=False, checked=False)
+    (clash,) = pack.diagnostics
+    assert (clash.code, clash.span.file) == ("duplicate-id", str(later))
+    assert "override" in clash.help
+    assert [name for name, _ in pack.rulesets["2026.1"].rules] == ["one"]
+    later.write_text('override ruleset "2026.1" { one version 1, two version 1 }', "utf-8")
     pack = load_pack([folder, later], default=False, checked=False)
     assert [name for name, _ in pack.rulesets["2026.1"].rules] == ["one", "two"]
     assert not pack.diagnostics
     (folder / "sets.rule").write_text('ruleset "a" { one } ruleset "a" { one }', "utf-8")
     assert [d.code for d in load_pack([folder], default=False).diagnostics] == ["duplicate-id"]
+    (folder / "sets.rule").write_text('override ruleset "b" { one }', "utf-8")
+    assert [d.code for d in load_pack([folder], default=False).diagnostics] == ["override-nothing"]

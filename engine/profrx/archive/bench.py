@@ -64,7 +64,7 @@ def bench_of(packs: tuple[str, ...], params: tuple[tuple[str, str], ...]) -> Ben
     from profrx.language.pack import load_pack
     from profrx_parsers.report import Wanted
 
-    pack = load_pack(list(packs))
+    pack = load_pack(list(packs), tests=False)
     program = Program(pack, dict(params))
     _ = program.params, program.order
     metrics = wanted_metrics(pack) | summary.wanted_metrics()[1]

@@ -144,12 +144,9 @@ def _resolved(report: Report) -> dict[str, list[_Resolved]]:
     archs = [a for a in report.table("devices").column("arch").to_pylist() if a and a.startswith("sm_")]
     numbers = sorted({int(digits) for a in archs if (digits := a[3:].rstrip("af")).isdigit()})
     kept: dict[str, list[_Resolved]] = {}
-    for metric, entries in options.items():
-        for arch in numbers:
-            for entry in entries:
-                other = entry.resolve(arch)
-                if other and other != metric:
-                    kept.setdefault(metric, []).append(_Resolved(arch, other))
+    for arch in numbers if hasattr(options, "renamed") else ():
+        for metric, others in options.renamed(arch).items():
+            kept.setdefault(metric, []).extend(_Resolved(arch, other) for other in others)
     return kept
 
 

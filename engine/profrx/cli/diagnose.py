@@ -35,6 +35,9 @@ LEVELS = ("info", "low", "medium", "high", "critical")
 @click.option(
     "--fail-on", type=click.Choice(LEVELS), help="Exit with 1 when a finding is at least this severe."
 )
+@click.option(
+    "--ranks", is_flag=True, help="The reports are the ranks of one job: judge them as one."
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 also when a rule could not be judged.")
 @options.PRIVATE
 @click.pass_obj
@@ -51,6 +54,7 @@ def diagnose(
     kernel: str | None,
     top: int | None,
     fail_on: str | None,
+    ranks: bool,
     strict: bool,
     private: bool,
 ) -> Exit:
@@ -75,6 +79,7 @@ def diagnose(
             params=chosen.params,
             kernel=kernel,
             private=private,
+            ranks=ranks,
         )
     for one in found.failed:
         step_ = f" ({one.next_step})" if one.next_step else ""

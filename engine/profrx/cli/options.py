@@ -82,8 +82,8 @@ def no_such_kernel(source: str, glob: str) -> None:
     )
 
 
-def load_packs(given: tuple[str, ...]) -> Pack:
-    """Return the default pack with the given ones on top.
+def load_packs(given: tuple[str, ...], tests: bool = False) -> Pack:
+    """Return the default pack with the given ones on top; with inline `tests` only where they are shown.
 
     Raises:
         RuleError: a given pack cannot be found or holds mistakes; each mistake is told to standard error first.
@@ -92,7 +92,7 @@ def load_packs(given: tuple[str, ...]) -> Pack:
     from profrx.language.pack import PackError, load_pack
 
     try:
-        pack = load_pack(given)
+        pack = load_pack(given, tests=tests)
     except PackError as err:
         raise RuleError(err.code, str(err), next_step="give a .rule file or a folder of them") from err
     errors = [one for one in pack.diagnostics if one.severity == "error"]

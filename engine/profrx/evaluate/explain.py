@@ -105,7 +105,7 @@ def explain(
     if pack is None:
         from profrx.language.pack import load_pack
 
-        pack = load_pack()
+        pack = load_pack(tests=False)
     program = Program(pack, params or {})
     ids = [rules] if isinstance(rules, str) else list(rules or program.order)
     for name in ids:

@@ -19,7 +19,7 @@ from profrx.evaluate.arch import arch_number
 from profrx.evaluate.frame import SUBJECTS, Frame, Link, TableSupply
 from profrx.evaluate.numbering import group_rows
 from profrx.evaluate.patterns import glob_to_regex
-from profrx.evaluate.supply import LaunchSupply, columns_of
+from profrx.evaluate.supply import LaunchSupply, TableColumns
 from profrx_parsers import schema
 from profrx_parsers.registry import readers
 
@@ -44,6 +44,10 @@ _GROUPS = {
     "rank": ("rank",),
 }
 """Scope -> columns of the launches table that make one subject."""
+
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_HELD = pa.schema([f.with_type(_TEXT) if pa.types.is_string(f.type) else f for f in SUBJECTS])
+"""`SUBJECTS` as held: texts dictionary-encoded, as names reach thousands of characters and repeat over all launches."""
 
 _DEVICE_COLUMNS = schema.TABLES["devices"].names
 
@@ -96,7 +100,8 @@ def _timeline(report: Report) -> dict[str, pa.Table]:
     """Timeline metrics by scope; empty for captures that record neither times nor sums over kernels."""
     launches, copies = report.compact("launches"), report.compact("copies")
     timeless = all(table.column("start_ns").null_count == table.num_rows for table in (launches, copies))
-    if timeless and (launches.num_rows or not report.table("summaries").num_rows):
+    tells = report.table("summaries").num_rows or "recorder" in report.extras
+    if timeless and (launches.num_rows or not tells):
         return {}
     from profrx.timeline import timeline_metrics
 
@@ -129,21 +134,24 @@ def _positive(durations: Any) -> Any:
 
 
 def _subjects(report: Report, position: int, rows: int, **given: Any) -> pa.Table:
-    """Subjects of one report; columns that are not given are null, architecture follows the device.
-
-    Texts are dictionary-encoded: names reach thousands of characters and repeat over all launches.
-    """
+    """Subjects of one report; columns that are not given are null, architecture follows the device."""
     given.setdefault("subject_id", pa.array(np.arange(rows, dtype=np.int64)))
-    given["report"] = pa.repeat(pa.scalar(position, pa.int32()), rows)
-    given["tool_version"] = pa.repeat(pa.scalar(report.info.tool_version, pa.string()), rows)
-    device = given.setdefault("device_id", pa.nulls(rows, pa.int32()))
-    given["arch"] = _arch(report, device)
-    columns = {f.name: given.get(f.name, pa.nulls(rows, f.type)) for f in SUBJECTS}
-    table = pa.table(columns).cast(SUBJECTS)
-    for at, kind in enumerate(SUBJECTS):
-        if pa.types.is_string(kind.type):
-            table = table.set_column(at, kind.name, table.column(at).dictionary_encode())
-    return table.combine_chunks()
+    given["report"] = pa.array(np.full(rows, position, dtype=np.int32))
+    version = report.info.tool_version
+    if version is not None:
+        given["tool_version"] = pa.DictionaryArray.from_arrays(np.zeros(rows, dtype=np.int32), [version])
+    given["arch"] = _arch(report, given.setdefault("device_id", pa.nulls(rows, pa.int32())))
+    columns = [_held(given.get(field.name), field.type, rows) for field in _HELD]
+    return pa.Table.from_arrays(columns, schema=_HELD)
+
+
+def _held(column: Any | None, kind: pa.DataType, rows: int) -> pa.Array:
+    if column is None:
+        return pa.nulls(rows, kind)
+    column = _whole(column)
+    if column.type == kind:
+        return column
+    return column.cast(pa.string()).dictionary_encode() if pa.types.is_dictionary(kind) else column.cast(kind)
 
 
 def _arch(report: Report, device_id: Any) -> pa.Array:
@@ -195,8 +203,8 @@ def _grouped(
             same["device_id"] = leads.column("device_id")
     subjects = _subjects(report, position, first.size, weight_ns=weight, **same)
     shared = ("kernel", "kernel_short") if scope == "kernel" else keys
-    tables: dict[str, dict[str, Any]] = {
-        "launch": columns_of(launches.select(list(shared)).take(pa.array(first))),
+    tables: dict[str, Mapping[str, Any]] = {
+        "launch": TableColumns(launches.select(list(shared)).take(pa.array(first))),
         "device": _device_rows(report, subjects.column("device_id")),
         "timeline": _joined(timeline, subjects.column("kernel_id")) if scope == "kernel" else {},
     }
@@ -231,12 +239,11 @@ def _timeline_ids(scope: str, launches: pa.Table) -> pa.Array:
     return pa.array(names, pa.string()).take(pa.array(owner))
 
 
-def _device_rows(report: Report, device_id: Any) -> dict[str, Any]:
+def _device_rows(report: Report, device_id: Any) -> Mapping[str, Any]:
     devices = report.table("devices")
     if not devices.num_rows:
         return {}
-    where = _whole(pc.index_in(device_id, devices.column("device_id")))
-    return {name: column.take(where) for name, column in columns_of(devices).items()}
+    return TableColumns(devices, _whole(pc.index_in(device_id, devices.column("device_id"))))
 
 
 def _place(scope: str, row: Mapping[str, Any]) -> str:
@@ -244,12 +251,12 @@ def _place(scope: str, row: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in known.items()) or f"{scope} unknown"
 
 
-def _joined(timeline: pa.Table | None, kernel_id: Any) -> dict[str, Any]:
+def _joined(timeline: pa.Table | None, kernel_id: Any) -> Mapping[str, Any]:
     """Timeline columns of kernels, by the kernel's canonical id."""
     if timeline is None:
         return {}
     where = _whole(pc.index_in(_whole(kernel_id), timeline.column("subject_id").combine_chunks()))
-    return {name: column.take(where) for name, column in columns_of(timeline).items()}
+    return TableColumns(timeline, where)
 
 
 def _sum_known(owner: Any, weights: Any, rows: int) -> Any:
@@ -282,7 +289,7 @@ def _timeline_frame(scope: str, tool: str, table: pa.Table, report: Report, posi
         device_id=device,
         **kernel,
     )
-    tables = {"timeline": columns_of(table), "device": _device_rows(report, device)}
+    tables = {"timeline": TableColumns(table), "device": _device_rows(report, device)}
     return Frame(scope, tool, subjects, TableSupply(tables=tables))
 
 
@@ -308,7 +315,7 @@ def _report_frame(frames: Frames, report: Report, timeline: pa.Table | None, pos
         device_id=pa.array([devices.column("device_id")[0].as_py() if one else None], pa.int32()),
         weight_ns=pa.array([weight], pa.float64()),
     )
-    tables = {"timeline": columns_of(timeline), "device": columns_of(devices) if one else {}}
+    tables = {"timeline": TableColumns(timeline), "device": TableColumns(devices) if one else {}}
     whole = Frame("report", frames.tool, subjects, TableSupply(tables=tables))
     for frame in frames.scopes.values():
         link(whole, frame, np.zeros(frame.rows, dtype=np.int64))

@@ -15,7 +15,7 @@ from profrx.evaluate.frame import Members
 from profrx_parsers import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from profrx_parsers.report import Report
 
@@ -147,7 +147,29 @@ def table_column(table: pa.Table, name: str) -> pa.Array | None:
     return column.cast(pa.float64(), safe=False)
 
 
-def columns_of(table: pa.Table | None) -> dict[str, Any]:
-    """Return every column of a table as the engine wants it."""
-    names = [] if table is None else table.column_names
-    return {name: column for name in names if (column := table_column(table, name)) is not None}
+class TableColumns(Mapping[str, Any]):
+    """Columns of a normalised table as the engine wants them, each converted when it is first asked for.
+
+    Args:
+        table: None = no columns.
+        where: row of the table for every subject; None = the subjects are the table's rows.
+    """
+
+    def __init__(self, table: pa.Table | None, where: pa.Array | None = None) -> None:
+        self._table = table
+        self._where = where
+        self._kept: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._kept:
+            column = None if self._table is None else table_column(self._table, name)
+            if column is None:
+                raise KeyError(name)
+            self._kept[name] = column if self._where is None else column.take(self._where)
+        return self._kept[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([] if self._table is None else self._table.column_names)
+
+    def __len__(self) -> int:
+        return 0 if self._table is None else int(self._table.num_columns)

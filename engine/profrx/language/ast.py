@@ -331,6 +331,7 @@ class Ruleset(Node):
 
     name: str
     rules: tuple[tuple[str, int], ...]
+    override: bool = False
 
 
 @dataclass(frozen=True)

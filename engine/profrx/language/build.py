@@ -22,7 +22,7 @@ from profrx.language.text import decode
 _NUMBER = re.compile(r"[\d_.]+(?:[eE][+-]?\d+)?")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Item:
     """One statement of a block: its keyword, its parsed value, its place."""
 
@@ -124,7 +124,11 @@ class Builder:
 
     def deep(self, node: Any, *parts: Any) -> Any:
         """Keep count of nesting, so that nothing after the parser recurses without bound."""
-        depth = 1 + max((self.depths.get(id(part), 0) for part in parts), default=0)
+        depth = 1
+        for part in parts:
+            below = self.depths.get(id(part))
+            if below is not None and below >= depth:
+                depth = below + 1
         self.depths[id(node)] = depth
         if depth == MAX_DEPTH + 1:
             message = f"this expression nests more than {MAX_DEPTH} operators"
@@ -132,8 +136,9 @@ class Builder:
         return node
 
     def quantity(self, c: list[Any]) -> ast.Quantity:
-        value, unit = self.number(c[0])
-        return ast.Quantity(value, unit, span=self.span(c))
+        token = c[0]
+        value, unit = self.number(token)
+        return ast.Quantity(value, unit, span=Place(self.map, token.start, token.end))
 
     def text(self, c: list[Any]) -> ast.Text:
         return ast.Text(decode(c[0]), span=self.span(c))
@@ -142,7 +147,8 @@ class Builder:
         return ast.Bool(c[0] == "true", span=self.span(c))
 
     def name(self, c: list[Any]) -> ast.Name:
-        return ast.Name(str(c[0]), span=self.span(c))
+        token = c[0]
+        return ast.Name(str(token), span=Place(self.map, token.start, token.end))
 
     def raw(self, c: list[Any]) -> ast.Raw:
         return ast.Raw(decode(c[1]), str(c[2]) if len(c) > 2 else "", span=self.span(c))

@@ -201,8 +201,9 @@ class DeclarationBuilder(Builder):
         return self.word(c[0]), self.whole(c[2], "a version") if len(c) > 2 else 1
 
     def ruleset(self, c: list[Any]) -> ast.Ruleset:
+        override = str(c[0]) == "override"
         rules = tuple(child for child in c if isinstance(child, tuple))
-        return ast.Ruleset(decode(c[1]), rules, span=self.span(c))
+        return ast.Ruleset(decode(c[1 + override]), rules, override, span=self.span(c))
 
     def cause(self, c: list[Any]) -> ast.Cause:
         return ast.Cause(self.word(c[1]), decode(c[2]), span=self.span(c))

@@ -1,10 +1,10 @@
 """Parsed packs kept between runs: plain MessagePack in the user's cache folder, keyed by content.
 
-Each pack without syntax errors is kept on its own, so a change in yours does not parse the shipped one again; a
-marker says which packs were checked together without a finding, so a hit needs neither parser nor checker. The
-format holds numbers, texts and lists; reading it builds syntax tree nodes and can run nothing. A file that is
-damaged, foreign or of another version is a miss. Set ``PROFRX_CACHE_DIR`` to move the folder, ``PROFRX_NO_CACHE=1``
-to do without.
+Each pack without syntax errors is kept on its own, so a change in yours does not parse the shipped one again, and
+once with and once without inline tests, as it was asked for. A marker says which packs were checked together
+without a finding, so a hit needs neither parser nor checker. The format holds numbers, texts and lists; reading it
+builds syntax tree nodes and can run nothing. A file that is damaged, foreign or of another version is a miss. Set
+``PROFRX_CACHE_DIR`` to move the folder, ``PROFRX_NO_CACHE=1`` to do without.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ MAX_STORED = 256 << 20
 _WORD = -1
 _TUPLE = -2
 _NAN = -3
+_PLAIN = frozenset({str, int, bool, type(None)})
 
 CLASSES: tuple[type[ast.Node], ...] = tuple(
     sorted(
@@ -47,7 +48,6 @@ CLASSES: tuple[type[ast.Node], ...] = tuple(
 )
 _CODES = {class_: code for code, class_ in enumerate(CLASSES)}
 _FIELDS = tuple(tuple(f.name for f in fields(class_) if f.name != "span") for class_ in CLASSES)
-
 Parsed = Mapping[str, tuple[ast.Declaration, ...]]
 
 
@@ -163,14 +163,16 @@ def _own(path: Path) -> bool:
 
 
 def _pack(value: Any) -> Any:
+    """Lists for nodes, tuples and words; what is `_PLAIN` stands for itself and is not asked."""
     kind = type(value)
     code = _CODES.get(kind)
     if code is not None:
         state = value.__dict__
         _, start, end = state["span"].at
-        return [code, start, end, *[_pack(state[name]) for name in _FIELDS[code]]]
+        parts = [state[name] for name in _FIELDS[code]]
+        return [code, start, end, *[part if type(part) in _PLAIN else _pack(part) for part in parts]]
     if kind is tuple:
-        return [_TUPLE, *[_pack(part) for part in value]]
+        return [_TUPLE, *[part if type(part) in _PLAIN else _pack(part) for part in value]]
     if kind is ast.Word:
         return [_WORD, *value.span.at[1:], str(value)]
     return [_NAN] if value != value else value

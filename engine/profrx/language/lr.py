@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from profrx.language.scan import braced
 from profrx.language.tables import tables
 from profrx.language.units import is_unit
 
@@ -18,7 +19,7 @@ MAX_STACK = 200
 
 _TOKEN = re.compile(
     r"(?:[ \t\r\n]+|#[^\n]*+)*+"
-    r'(?:("""(?:[^"]|"(?!""))*"""|"(?:[^"\\\n]|\\[^\n])*")'
+    r'(?:("""(?:[^"]++|"(?!""))*+"""|"(?:[^"\\\n]++|\\[^\n])*+")'
     r"|(\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?)"
     r"|([A-Za-z_][A-Za-z0-9_]*(?:[.-][A-Za-z0-9_]+)*)"
     r"|(\?\?|\.\.|[<>=!]=|[{}(),:=<>+\-*/])|(%))"
@@ -29,6 +30,8 @@ _PLAIN = (_OPERATOR, _STRING)
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _UNIT = re.compile(r"[ \t]*(%|[A-Za-z]+)(/[A-Za-z]+)?(?![A-Za-z0-9_]|-[A-Za-z0-9_]|\.[A-Za-z0-9_])")
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*+)*+")
+_TEST = re.compile(rf'\s*+"(?:[^"\\\n]|\\[^\n])*+"\s*+{braced(4)}')
+"""What follows the word `test`: its name and its block, whatever stands in it."""
 
 
 class Token(str):
@@ -82,9 +85,10 @@ class Driver:
     Attributes:
         tokens: how many it has read.
         trace: when a list, every token read is appended to it.
+        tests: whether inline tests are parsed; else a test with a name and closed braces is passed over.
     """
 
-    def __init__(self, builder: object, trace: list[Token] | None = None) -> None:
+    def __init__(self, builder: object, trace: list[Token] | None = None, tests: bool = True) -> None:
         self.tables = tables()
         self.reductions: list[Reduction] = [
             (
@@ -98,6 +102,7 @@ class Driver:
         ]
         self.tokens = 0
         self.trace = trace
+        self.tests = tests
 
     def parse(self, text: str, start: int, end: int, symbol: str) -> Any:
         """Parse ``text[start:end]`` as `symbol`.
@@ -117,29 +122,39 @@ class Driver:
         """
         actions, gotos, reductions = self.tables.actions, self.tables.gotos, self.reductions
         final = self.tables.ends[symbol]
-        scan, lone, chains = self.scan, self.tables.lone, self.tables.chains
-        next_token, operators, count = _TOKEN.match, self.tables.operators, self.tokens
+        scan, lone, chains, readings = self.scan, self.tables.lone, self.tables.chains, self.tables.readings
+        next_token, operators, count, trace = _TOKEN.match, self.tables.operators, self.tokens, self.trace
         while True:
+            state = states[-1]
             match = next_token(text, at, end)
             kind = match.lastindex if match is not None else 0
-            if kind in _PLAIN:
-                start, at = match.span(kind)  # type: ignore[union-attr]
-                type_ = operators[text[start:at]] if kind == _OPERATOR else "STRING"
-            else:
-                type_, start, at = scan(text, at, end, states[-1], match)
+            type_ = None
+            if kind == _WORD:
+                start, stop = match.span(kind)  # type: ignore[union-attr]
+                word = text[start:stop]
+                here, sort, other = readings[state]
+                type_ = here.get(word) or (None if other is None or other in word else sort)
+            elif kind == _OPERATOR:
+                start, stop = match.span(kind)  # type: ignore[union-attr]
+                type_ = operators[text[start:stop]]
+            elif kind == _STRING:
+                start, stop = match.span(kind)  # type: ignore[union-attr]
+                type_ = "STRING"
+            if type_ is None:
+                type_, start, stop = scan(text, at, end, state, match)
             count += 1
             while True:
-                action = actions[states[-1]].get(type_)
+                action = actions[state].get(type_)
                 if action is None:
                     raise Unexpected(
-                        token(type_, text[start:at], start), self.expected(states), states, values
+                        token(type_, text[start:stop], start), self.expected(states), states, values
                     )
                 if action >= 0:
                     break
                 number = ~action
                 if number in lone:
-                    key = (states[-2], states[-1], type_)
-                    states[-1] = chains.get(key) or self.chain(*key)
+                    key = (states[-2], state, type_)
+                    state = states[-1] = chains.get(key) or self.chain(*key)
                 else:
                     size, splices, single, origin, callback = reductions[number]
                     if size:
@@ -150,22 +165,29 @@ class Driver:
                     else:
                         children = []
                     if callback is None:
-                        values.append(_Splice(children))
+                        values.append(children if type(children) is _Splice else _Splice(children))
                     elif single and len(children) == 1:
                         values.append(children[0])
                     else:
                         values.append(callback(children))
-                    states.append(gotos[states[-1]][origin])
-                if type_ == "$END" and states[-1] == final:
+                    state = gotos[states[-1]][origin]
+                    states.append(state)
+                if type_ == "$END" and state == final:
                     self.tokens = count
                     return values[-1]
+            if type_ == "TEST" and not self.tests and (test := _TEST.match(text, stop, end)):
+                at = test.end()
+                continue
             if len(states) > MAX_STACK:
                 self.tokens = count
-                raise Unexpected(token(type_, text[start:at], start), (), states, values, deep=True)
+                raise Unexpected(token(type_, text[start:stop], start), (), states, values, deep=True)
             states.append(action)
-            values.append(token(type_, text[start:at], start))
-            if self.trace is not None:
-                self.trace.append(values[-1])
+            made = Token(text[start:stop])
+            made.type, made.start, made.end = type_, start, stop
+            values.append(made)
+            at = stop
+            if trace is not None:
+                trace.append(made)
 
     def chain(self, below: int, state: int, terminal: str) -> int:
         """Follow reductions that rename one node (a product that is just a number, a sum that is just a product…)."""
@@ -237,8 +259,10 @@ class _Splice(list[Any]):
 
 
 def _splice(children: list[Any]) -> list[Any]:
-    flat: list[Any] = []
-    for child in children:
+    """The children with those that leave no node spliced in; a list that begins with such ones grows in place."""
+    first = children[0]
+    flat: list[Any] = first if type(first) is _Splice else [first]
+    for child in children[1:]:
         if type(child) is _Splice:
             flat += child
         else:

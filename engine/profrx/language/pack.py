@@ -88,11 +88,15 @@ def load_pack(
     default: bool = True,
     plugins: bool = True,
     checked: bool = True,
+    tests: bool = True,
 ) -> Pack:
     """Load the default pack, installed plug-in packs, then `paths` in order.
 
     With `checked`, declarations with a mistake that evaluation could not live with (unknown names, units that do
     not fit, cycles) are left out and reported in `diagnostics`; without, they stay for `check` to judge.
+
+    Without `tests`, inline tests are passed over, which is half of a well-tested pack: judging needs none, and a
+    mistake inside one is for `rules check` and `rules test` to report.
 
     Raises:
         PackError: a path does not exist or holds no rule file.
@@ -105,40 +109,41 @@ def load_pack(
             sources += tree(resources.files(entry.value), entry.name)
     for path in {Path(path).resolve(): Path(path) for path in paths}.values():  # settings may name it, too
         sources += user_sources(path)
-    return _loaded(sources, checked)
+    return _loaded(sources, checked, tests)
 
 
-def _loaded(sources: list[Source], checked: bool) -> Pack:
+def _loaded(sources: list[Source], checked: bool, tests: bool) -> Pack:
     """A pack, parsed and checked as far as the cache does not know it: pack by pack, so that only yours is parsed."""
     from profrx.language import cache
 
     collecting = gc.isenabled()
     gc.disable()  # a hundred thousand nodes, none of them garbage
     try:
+        mode = "" if tests else "without tests "
         groups = {
             name: [s for s in sources if s.pack == name] for name in dict.fromkeys(s.pack for s in sources)
         }
         known: dict[str, Declarations] = {}
         missed: dict[str, list[Source]] = {}
         for group in groups.values():
-            key = _digest(group)
+            key = mode + _digest(group)
             kept = cache.load(key, {source.name: source.data.decode("utf-8", "replace") for source in group})
             if kept is None:
                 missed[key] = group
             known |= kept or {}
         fresh: dict[str, Declarations] = {}
-        pack = assemble(sources, known, fresh)
+        pack = assemble(sources, known, fresh, tests)
         faulty = {diagnostic.span.file for diagnostic in pack.diagnostics}
         for key, group in missed.items():
             if all(source.name in fresh and source.name not in faulty for source in group):
                 cache.keep(key, {source.name: fresh[source.name] for source in group})
-        if not checked or cache.is_good(pack.digest):
+        if not checked or cache.is_good(mode + pack.digest):
             return pack
         from profrx.language.check import without_broken
 
         pack = without_broken(pack)
         if not pack.diagnostics:
-            cache.mark_good(pack.digest)
+            cache.mark_good(mode + pack.digest)
         return pack
     finally:
         if collecting:
@@ -211,10 +216,11 @@ def assemble(
     sources: Iterable[Source],
     known: Mapping[str, Declarations] | None = None,
     fresh: dict[str, Declarations] | None = None,
+    tests: bool = True,
 ) -> Pack:
     """Parse the sources and gather their declarations.
 
-    Files that are `known` are not parsed; what is parsed is put into `fresh`.
+    Files that are `known` are not parsed; what is parsed, with or without inline `tests`, is put into `fresh`.
     """
     tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES.values()}
     origin: dict[tuple[str, str], str] = {}
@@ -233,7 +239,7 @@ def assemble(
         files[source.name] = text
         declarations = known.get(source.name) if known is not None else None
         if declarations is None:
-            parsed = read(text, source.name)
+            parsed = read(text, source.name, tests)
             diagnostics += parsed.diagnostics
             declarations = parsed.file.declarations
             if fresh is not None:
@@ -251,8 +257,7 @@ def assemble(
             if isinstance(node, ast.Metric) and node.extends:
                 extensions.append(node)
                 continue
-            elsewhere = isinstance(node, ast.Ruleset) and origin.get((kind, node.name)) != source.pack
-            problem = None if elsewhere else _clash(kind, node, before)
+            problem = _clash(kind, node, before)
             if problem is not None:
                 diagnostics.append(problem)
                 if problem.severity == "error":

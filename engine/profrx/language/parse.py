@@ -85,8 +85,12 @@ def parse_expr(text: str, file: str = "<expression>") -> ast.Expr:
     return expr
 
 
-def read(text: str, file: str = "<text>") -> Parsed:
-    """Return every declaration of `text` that is whole, and a diagnostic for each mistake."""
+def read(text: str, file: str = "<text>", tests: bool = True) -> Parsed:
+    """Return every declaration of `text` that is whole, and a diagnostic for each mistake.
+
+    Without `tests`, an inline test is passed over as long as its brackets and strings are closed: the tree has none,
+    and what is wrong inside one is not noticed unless its declaration has a mistake elsewhere.
+    """
     if len(text) > MAX_FILE:
         message = f"the file has {len(text)} characters; at most {MAX_FILE} are read"
         place = ast.Span(file, 1, 1, 1, 1)
@@ -104,7 +108,11 @@ def read(text: str, file: str = "<text>") -> Parsed:
     builder.map, driver.tokens = lines, 0
     declarations: list[ast.Declaration] = []
     for chunk in chunks:
+        driver.tests = tests
         declaration, found = _declaration(lines, chunk, builder, driver)
+        if found and not tests:
+            driver.tests = True  # what is wrong is told from the whole text
+            declaration, found = _declaration(lines, chunk, builder, driver)
         problems += found
         if declaration is not None and not found:
             declarations.append(declaration)

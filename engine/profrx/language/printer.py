@@ -122,7 +122,8 @@ def _small(node: ast.Pack | ast.Ruleset | ast.Cause | ast.Reference | ast.Param)
             return _param(node)
         case ast.Ruleset():
             rules = "".join(f"  {rule} version {version},\n" for rule, version in node.rules)
-            return f"ruleset {encode(node.name)} {{\n{rules}}}"
+            prefix = "override " if node.override else ""
+            return f"{prefix}ruleset {encode(node.name)} {{\n{rules}}}"
         case ast.Pack():
             head = f"pack {encode(node.name)}"
             head += f" version {encode(node.version)}" if node.version else ""

@@ -30,10 +30,22 @@ MAX_PATTERN = 256
 
 KEYWORDS = ("pack", "ruleset", "reference", "cause", "metric", "param", "verdict", "guard", "rule")
 
+_STRING = r'"""(?:[^"]++|"(?!""))*+"""|"(?!"")(?:[^"\\\n]++|\\[^\n])*+"'
+
+
+def braced(depth: int) -> str:
+    """A pattern for a closed bracket with at most `depth` levels, strings and comments in it taken as a whole.
+
+    Nothing in it can match in two ways, so it never goes back and takes linear time.
+    """
+    inner = f"|{braced(depth - 1)}" if depth > 1 else ""
+    return rf"[{{(](?:[^{{}}()\"#]++|{_STRING}|#[^\n]*+{inner})*+[}})]"
+
+
 _PIECE = re.compile(
-    r'"""(?:[^"]|"(?!""))*"""'
+    r'"""(?:[^"]++|"(?!""))*+"""'
     r'|(?P<unclosed_block>""")'
-    r'|"(?:[^"\\\n]|\\[^\n])*"'
+    r'|"(?:[^"\\\n]++|\\[^\n])*+"'
     r"|(?P<comment>#[^\n]*)"
     r"|(?P<block>\b(?:(?:override|extend)\s+)?(?:metric|verdict|guard|rule)\s+[A-Za-z_][\w.-]*\s*\{)"
     r"|(?P<open>[{(])|(?P<close>[})])"
@@ -59,6 +71,9 @@ _CODE = re.compile(
     r"^[ \t]*\}[ \t]*$|" + _HEAD.pattern + r"|^[ \t]*(?:because|fix|except|meaning)[ \t]+\Z", re.MULTILINE
 )
 """What prose does not hold: a bracket or a block head on a line of its own, a statement that wants a string."""
+_BODY = re.compile(braced(8))
+_NESTED = re.compile(r"\b(?:metric|verdict|guard|rule)\s+[A-Za-z_][\w.-]*\s*\{")
+"""A block head, which no block can hold: what looks whole may lack a bracket, or a quote, and have one too many."""
 MAX_RESUMED = 5
 """Unclosed blocks of one file after which reading goes on."""
 
@@ -86,11 +101,14 @@ def split(lines: Lines) -> tuple[list[Chunk], list[Diagnostic]]:
     return chunks, problems
 
 
-def _starts(lines: Lines, begin: int, problems: list[Diagnostic]) -> tuple[list[int], int]:
+def _starts(
+    lines: Lines, begin: int, problems: list[Diagnostic], leaps: bool = True
+) -> tuple[list[int], int]:
     """Where declarations begin from an offset on, and where the first unclosed block string opens (-1 = none).
 
     A declaration keyword outside braces begins one; so does a block head inside braces, because no block can
-    hold another: there the closing brace before it was forgotten.
+    hold another: there the closing brace before it was forgotten. A block that is whole is passed in one step;
+    with a block string that is never closed all is read again without such `leaps`, for what was passed is suspect.
     """
     text = lines.text
     starts: list[int] = []
@@ -98,12 +116,17 @@ def _starts(lines: Lines, begin: int, problems: list[Diagnostic]) -> tuple[list[
     depth = 0
     first = -1
     override = -1
-    for match in _PIECE.finditer(text, begin):
+    known = len(problems)
+    search, end = _PIECE.search, begin
+    while match := search(text, end):
         kind = match.lastgroup
-        at = match.start()
+        at, end = match.span()
         if kind == "block":
             starts.append(override if override >= 0 else at)
             depth = 1
+            body = _BODY.match(text, end - 1) if leaps else None
+            if body is not None and not _NESTED.search(text, end, body.end()):
+                depth, end = 0, body.end()
         elif kind == "open":
             depth += 1
         elif kind == "close":
@@ -112,6 +135,9 @@ def _starts(lines: Lines, begin: int, problems: list[Diagnostic]) -> tuple[list[
             if match[0] in KEYWORDS:
                 starts.append(override if override >= 0 else at)
         elif kind == "unclosed_block":
+            if leaps:
+                del problems[known:]
+                return _starts(lines, begin, problems, leaps=False)
             guilty = next(
                 (one for one in blocks if _CODE.search(text, one.start() + 3, one.end() - 3)), match
             )

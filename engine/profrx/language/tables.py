@@ -50,6 +50,8 @@ class Tables:
         keywords: word -> terminal.
         operators: punctuation -> terminal.
         words: per state, the word terminal that it accepts, or nothing.
+        readings: per state, what most words are at a glance: keyword -> terminal, the word terminal, and the sign
+            that no such word contains (None: look closer).
         lone: numbers of productions that give one child another name.
         chains: memory of `Driver.chain`; as many entries as the grammar has such places.
     """
@@ -62,6 +64,7 @@ class Tables:
     keywords: dict[str, str]
     operators: dict[str, str]
     words: tuple[str, ...]
+    readings: tuple[tuple[dict[str, str], str, str | None], ...]
     lone: frozenset[int]
     chains: dict[tuple[int, int, str], int]
 
@@ -82,6 +85,7 @@ def tables() -> Tables:
         stored["keywords"],
         stored["operators"],
         words,
+        tuple(_reading(row, word, stored["keywords"]) for row, word in zip(actions, words, strict=True)),
         frozenset(
             number
             for number, production in enumerate(productions)
@@ -89,6 +93,15 @@ def tables() -> Tables:
         ),
         {},
     )
+
+
+def _reading(
+    row: dict[str, int], word: str, keywords: dict[str, str]
+) -> tuple[dict[str, str], str, str | None]:
+    if "UNIT" in row:
+        return {}, "", None
+    here = {text: terminal for text, terminal in keywords.items() if terminal in row}
+    return here, word, {"ID": ".", "NAME": "-"}.get(word)
 
 
 def lark_parser(**options: Any) -> Any:

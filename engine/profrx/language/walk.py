@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from profrx.language import ast
+
+_PARTS: dict[type, Callable[[Any], tuple[ast.Expr, ...]]] = {
+    ast.Unary: lambda node: (node.operand,),
+    ast.Binary: lambda node: (node.left, node.right),
+    ast.Compare: lambda node: node.operands,
+    ast.In: lambda node: (node.operand, *node.items),
+    ast.Matches: lambda node: (node.operand,),
+    ast.If: lambda node: (node.condition, node.then, node.otherwise),
+    ast.Call: lambda node: node.arguments,
+    ast.Choice: lambda node: node.values,
+    ast.Aggregate: lambda node: (node.expr,) if node.where is None else (node.expr, node.where),
+}
 
 
 def children(node: ast.Expr) -> tuple[ast.Expr, ...]:
     """The direct parts of an expression."""
-    match node:
-        case ast.Unary():
-            return (node.operand,)
-        case ast.Binary():
-            return (node.left, node.right)
-        case ast.Compare():
-            return node.operands
-        case ast.In():
-            return (node.operand, *node.items)
-        case ast.Matches():
-            return (node.operand,)
-        case ast.If():
-            return (node.condition, node.then, node.otherwise)
-        case ast.Call():
-            return node.arguments
-        case ast.Choice():
-            return node.values
-        case ast.Aggregate():
-            return (node.expr,) if node.where is None else (node.expr, node.where)
-        case _:
-            return ()
+    parts = _PARTS.get(type(node))
+    return parts(node) if parts is not None else ()
 
 
 def nodes(expr: ast.Expr | None) -> Iterator[ast.Expr]:

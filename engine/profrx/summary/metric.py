@@ -84,7 +84,7 @@ def explain_metric(
     from profrx_parsers.registry import open_report
     from profrx_parsers.report import Report
 
-    pack = pack or load_pack()
+    pack = pack or load_pack(tests=False)
     if name not in pack.metrics:
         from profrx.language.diagnostics import did_you_mean
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from profrx.timeline.capture import Calls
-from profrx.timeline.intervals import Bools, Union, union
+from profrx.timeline.intervals import Bools, Union, nothing, union
 
 PATTERNS = {
     "sync": r"^(cuda|cu|hip)(Device|Ctx|Context|Stream|Event|Thread)Synchronize|^hsa_signal_wait",
@@ -33,20 +34,25 @@ class CallGroups:
     Attributes:
         rows: group -> which calls.
         time: group -> union of their time.
+        recorder: time in which the profiler itself worked in the process.
     """
 
     calls: Calls
     rows: dict[str, Bools]
     time: dict[str, Union]
+    recorder: Union = field(default_factory=nothing)
 
 
-def group_calls(calls: Calls) -> CallGroups:
+def group_calls(calls: Calls, recorder: Union | None = None) -> CallGroups:
     """Sort calls into groups."""
     rows = {group: calls.name.hits(pattern) for group, pattern in PATTERNS.items()}
     time = {group: union(calls.start[hit], calls.end[hit]) for group, hit in rows.items()}
-    return CallGroups(calls, rows, time)
+    return CallGroups(calls, rows, time, recorder or nothing())
 
 
-def by_process(calls: Calls) -> dict[int, CallGroups]:
-    """Group the calls of each process."""
-    return {int(p): group_calls(calls.take(calls.process == p)) for p in np.unique(calls.process)}
+def by_process(calls: Calls, recorder: Mapping[int, Union] | None = None) -> dict[int, CallGroups]:
+    """Group the calls of each process; `recorder` gives the profiler's own work by process."""
+    return {
+        int(p): group_calls(calls.take(calls.process == p), (recorder or {}).get(int(p)))
+        for p in np.unique(calls.process)
+    }

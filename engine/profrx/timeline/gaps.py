@@ -12,6 +12,9 @@ sync        the host was waiting for the device when the gap began, so nothing c
 launch      the gap is no longer than `launch_gap_ns`: the host submits as fast as it can
 host        the host did something else: its own code, data loading, another library
 
+Time in the profiler's own work (starting up, emptying its buffers) is taken off every gap whose call is known and was not
+made before it, and counts as `profiler`.
+
 A wait can be blamed for no more idle time than the GPU work it waited for: without it the host would have worked
 on during that time. What a gap is longer than that counts as `host`.
 """
@@ -28,7 +31,7 @@ from profrx.timeline.capture import Work
 from profrx.timeline.intervals import Bools, Ints, Union, union
 from profrx.timeline.texts import NONE
 
-REASONS = ("unknown", "queue", "first", "allocation", "copy", "sync", "launch", "host")
+REASONS = ("unknown", "queue", "profiler", "first", "allocation", "copy", "sync", "launch", "host")
 LAUNCH_GAP_NS = 50_000
 """Submitting one operation takes 2 to 10 us in C++ and 10 to 50 us through a framework; a longer pause is host work,
 unless the host is slow throughout:"""
@@ -58,6 +61,8 @@ class Gaps:
     next: Ints
     beyond_wait: Ints
     """Part of a ``sync`` gap that would have been idle without the wait as well."""
+    profiler: Ints
+    """Part of each gap in which the profiler itself worked."""
 
     @property
     def lengths(self) -> Ints:
@@ -66,7 +71,9 @@ class Gaps:
 
     def total(self, reason: str) -> int:
         """Return the idle time with this reason."""
-        found = int(self.lengths[self.reason == REASONS.index(reason)].sum())
+        if reason == "profiler":
+            return int(self.profiler.sum())
+        found = int((self.lengths - self.profiler)[self.reason == REASONS.index(reason)].sum())
         beyond = int(self.beyond_wait.sum())
         return found - beyond if reason == "sync" else found + beyond if reason == "host" else found
 
@@ -84,6 +91,7 @@ def find_gaps(work: Work, groups: dict[int, CallGroups]) -> Gaps:
     reason = np.full(len(idle.starts), REASONS.index("unknown"), np.int8)
     called = work.call_start[after] != NONE if len(after) else np.zeros(0, bool)
     first_use = _first_uses(work)
+    profiler = np.zeros(len(idle.starts), np.int64)
     for process, group in groups.items():
         rows = np.flatnonzero(called & (work.process[after] == process))
         if len(rows):
@@ -91,17 +99,20 @@ def find_gaps(work: Work, groups: dict[int, CallGroups]) -> Gaps:
             reason[rows] = _reasons(
                 idle.starts[rows], idle.ends[rows], work.call_end[at], first_use[at], group
             )
+            blamed = rows[reason[rows] != REASONS.index("queue")]
+            profiler[blamed] = group.recorder.within(idle.starts[blamed], idle.ends[blamed])
     first = int(work.start[0]) if len(work) else 0
-    return Gaps(idle.starts, idle.ends, reason, after, _beyond_wait(idle, reason, first))
+    beyond = _beyond_wait(idle, reason, profiler, first)
+    return Gaps(idle.starts, idle.ends, reason, after, beyond, profiler)
 
 
-def _beyond_wait(idle: Union, reason: npt.NDArray[np.int8], first: int) -> Ints:
+def _beyond_wait(idle: Union, reason: npt.NDArray[np.int8], profiler: Ints, first: int) -> Ints:
     rows = np.flatnonzero(reason == REASONS.index("sync"))
     beyond = np.zeros(len(idle.starts), np.int64)
     if len(rows):
         since = np.concatenate([[first], idle.ends[rows[:-1]]])
         work = idle.starts[rows] - since
-        beyond[rows] = np.maximum(idle.ends[rows] - idle.starts[rows] - work, 0)
+        beyond[rows] = np.maximum(idle.ends[rows] - idle.starts[rows] - profiler[rows] - work, 0)
     return beyond
 
 

@@ -64,13 +64,18 @@ class Union:
         return Union(self.ends[:-1], self.starts[1:])
 
 
+def nothing() -> Union:
+    """Return no time at all."""
+    return Union(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
 def union(starts: Ints, ends: Ints) -> Union:
     """Merge intervals; empty and negative ones vanish."""
     good = ends > starts
     if not good.all():
         starts, ends = starts[good], ends[good]
     if not len(starts):
-        return Union(np.empty(0, np.int64), np.empty(0, np.int64))
+        return nothing()
     if len(starts) > 1 and (np.diff(starts) < 0).any():
         order = np.argsort(starts, kind="stable")
         starts, ends = starts[order], ends[order]
@@ -86,7 +91,7 @@ def overlapping(starts: Ints, ends: Ints, least: int = 2) -> Union:
     good = ends > starts
     times = np.concatenate([starts[good], ends[good]])
     if not len(times):
-        return Union(np.empty(0, np.int64), np.empty(0, np.int64))
+        return nothing()
     steps = np.concatenate([np.ones(int(good.sum()), np.int64), -np.ones(int(good.sum()), np.int64)])
     order = np.lexsort((steps, times))
     times, running = times[order], np.cumsum(steps[order])

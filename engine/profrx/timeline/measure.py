@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profrx.timeline.between import Values as Values
+from profrx.timeline.between import ratio, small_collectives
 from profrx.timeline.calls import CallGroups
 from profrx.timeline.capture import COPY, DIRECTIONS, GRAPH, KERNEL, MEMORY_KINDS, SET, STREAMS, Work
 from profrx.timeline.gaps import REASONS, Gaps, find_gaps
 from profrx.timeline.intervals import Bools, Ints, Union, intersection, overlapping, union
 from profrx.timeline.spans import OPTIMIZER, Ranges
 from profrx.timeline.texts import NONE
-
-Values = dict[str, float | None]
 
 SHORT_KERNEL_NS = 10_000
 """A kernel shorter than this costs about as much to launch as to run."""
@@ -57,11 +57,6 @@ _NEEDS = {
     STREAMS: ("stream_count", "small_between_share", "small_between_count", "fusable_elementwise_share"),
 }  # fmt: skip
 """What a capture may lack as a whole -> metrics that are unknown without it."""
-
-
-def ratio(part: float, whole: float) -> float | None:
-    """Return a share, None of nothing."""
-    return part / whole if whole else None
 
 
 def measure(work: Work, context: Context) -> Values:
@@ -154,7 +149,7 @@ def _classes(kernels: Work, duration: Ints, window: int, context: Context) -> Va
         out["comm_overlap_share"] = ratio(comm.shared(other), comm.total)
     else:
         out["comm_exposed_share"], out["comm_overlap_share"] = 0.0, None
-    return out
+    return out | small_collectives(kernels, talk, window)
 
 
 def _fusable(kernels: Work, duration: Ints, wanted: Bools) -> float:

@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from profrx.timeline.between import device_turns, rank_metrics
 from profrx.timeline.calls import CallGroups, by_process
 from profrx.timeline.capture import KERNEL, Calls, Timeline, Work, read_timeline
 from profrx.timeline.catalogue import BY_NAME, KERNEL_METRICS, METRICS, RANGE_METRICS, Metric
 from profrx.timeline.classes import DEFAULT, classify
 from profrx.timeline.gaps import find_gaps
 from profrx.timeline.intervals import Bools, Ints, union
+from profrx.timeline.layers import compare_layers
 from profrx.timeline.measure import Context, Values, measure
 from profrx.timeline.memory import memory_metrics
 from profrx.timeline.texts import NONE
+from profrx.timeline.validity import recorder_time
+from profrx.timeline.whole import compute_time, whole_report, without_work
 
 if TYPE_CHECKING:
     from profrx_parsers.report import Report
@@ -49,7 +53,7 @@ class Metrics:
         self.report = report
         self.timeline = timeline
         self.classes = classes
-        self.groups = by_process(timeline.calls) if timeline.has_calls else {}
+        self.groups = by_process(timeline.calls, recorder_time(report)) if timeline.has_calls else {}
         kinds = classify(timeline.work.name.texts, classes)
         self.kernel_class = [kind for kind, _ in kinds]
         self.kernel_library = [library for _, library in kinds]
@@ -72,13 +76,15 @@ class Metrics:
         if not len(work):
             return self._summarised()
         devices = self._devices(work)
+        ranges = self._ranges(work)
+        layers = compare_layers(ranges, union(work.start, work.end).span)
         return {
-            "report": _table([self._report(work, devices)], METRICS),
+            "report": _table([self._report(work, devices) | layers], METRICS),
             "device": _table(devices, METRICS),
             "stream": _table(self._streams(work), METRICS),
             "rank": _table(self._ranks(work), METRICS),
             "kernel": self._kernels(work),
-            "range": self._ranges(work),
+            "range": _table(ranges, RANGE_METRICS),
         }
 
     def _summarised(self) -> dict[str, pa.Table]:
@@ -89,6 +95,10 @@ class Metrics:
         tables = {scope: _table([], empty.get(scope, METRICS)) for scope in SCOPES}
         summaries = self.report.table("summaries")
         kernels = kernel_rows(summaries, self.classes) if len(summaries) else []
+        idle = None if kernels else without_work(self.report, self.timeline)
+        if idle is not None:
+            name = Path(self.report.info.source).name
+            tables["report"] = _table([_row("report", name, self.timeline.session_ns, idle)], METRICS)
         if kernels:
             values = report_values(kernels)
             weight = sum(k["weight_ns"] or 0.0 for k in kernels)
@@ -139,14 +149,16 @@ class Metrics:
         values = {m.name: _fold(m, devices) for m in METRICS}
         span = union(work.start, work.end).span
         values["window_ns"] = float(span)
-        values |= self._spread(work)
+        values |= self._spread(work) | whole_report(self.report, self.timeline, self.kernel_class)
         return _row("report", Path(self.report.info.source).name, span, values)
 
     def _spread(self, work: Work) -> Values:
-        ranks = [_compute_time(work.take(rows), self.kernel_class) for _, rows in _rank_rows(work)]
+        chosen = [rows for _, rows in _rank_rows(work)]
+        ranks = [compute_time(work.take(rows), self.kernel_class) for rows in chosen]
         most = max(ranks, default=0.0)
         spread = (most - min(ranks)) / most if len(ranks) > 1 and most else None
-        return {"rank_count": len(ranks), "rank_spread_share": spread}
+        lost = rank_metrics(work, chosen, self.kernel_class) | {"device_turns_share": device_turns(work)}
+        return {"rank_count": len(ranks), "rank_spread_share": spread, **lost}
 
     def _streams(self, work: Work) -> list[dict[str, Any]]:
         identity = (work.device, work.process, work.stream)
@@ -195,7 +207,7 @@ class Metrics:
         rows.sort(key=lambda r: -(r["weight_ns"] or 0))
         return _table(rows[:MAX_SUBJECTS], KERNEL_METRICS, ("class", "library"))
 
-    def _ranges(self, work: Work) -> pa.Table:
+    def _ranges(self, work: Work) -> list[dict[str, Any]]:
         groups = self.groups
         window = union(work.start, work.end).span
         idle = np.zeros(len(work), np.int64)
@@ -220,7 +232,7 @@ class Metrics:
                 values = _range_values(work, chosen, idle, window)
                 rows_out.append(_row(path, path, values["gpu_busy_ns"], values))
         rows_out.sort(key=lambda r: -(r["weight_ns"] or 0))
-        return _table(rows_out, RANGE_METRICS)
+        return rows_out
 
 
 def _row(subject: str | None, label: str, weight: float | None, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,12 +279,6 @@ def _rank_rows(work: Work) -> list[tuple[str, Bools]]:
         )
         for key in np.unique(keys).tolist()
     ]
-
-
-def _compute_time(work: Work, kinds: Sequence[str]) -> float:
-    mine = np.array([*(k == "communication" for k in kinds), False], bool)[work.name.codes]
-    rows = (work.kind == KERNEL) & ~mine
-    return float((work.end - work.start)[rows].sum())
 
 
 def _kernel_values(

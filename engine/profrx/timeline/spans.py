@@ -17,6 +17,8 @@ from profrx.timeline.texts import NONE, Names, ints, names
 
 OPTIMIZER = r"optimi[sz]er|adam|sgd\.step"
 DATALOADER = r"data_?loader|dataloading|data loading|next_?batch|load_?batch|fetch_?batch|input_?pipeline"
+DIRECTIVES = "^open(acc|mp)"
+"""Categories of operations that the compiler made: they are no ranges somebody put around a phase."""
 STEP_LEAST = 3
 """A name must occur this often to be the step of a loop."""
 SLICE = 1 << 20
@@ -90,6 +92,8 @@ def _part(table: pa.Table, until: int) -> _Part:
     is_range = np.ones(len(table), bool)
     if "kind" in table.column_names and len(table):
         is_range = ~names(table, "kind").hits("^mark$")
+    if "category" in table.column_names and "op_id" in table.column_names and len(table):
+        is_range &= ~names(table, "category").hits(DIRECTIVES)
     if len(table) and table.column("start_ns").null_count:
         is_range &= table.column("start_ns").is_valid().to_numpy()
     return _Part(table, names(table, "name"), is_range, until)

@@ -35,6 +35,7 @@ WARM_LAUNCHES = 3
 _MEANING = {
     "unknown": "the calls of this work were not recorded",
     "queue": "work was queued: the device's own latency or a wait for another stream",
+    "profiler": "the profiler's own work: starting up, emptying its buffers",
     "first": "set-up: loading, compiling and tuning kernels, first allocations",
     "allocation": "allocating and freeing device memory",
     "copy": "copy calls that block the host",

@@ -22,14 +22,17 @@ class Sequence:
     Attributes:
         operand: offset (in the section) of the start address in the program, to match a relocation.
         start: the address as stored; 0 before relocation.
-        addresses, files, lines: one element per row, addresses ascending and relative to `start`.
+        addresses, files, lines: one element per row, addresses ascending and relative to `start`; files are places
+            in `names`.
+        names: paths of the program's files; 0 is none.
         stop: end of the piece, relative to `start`.
     """
 
     operand: int = 0
     start: int = 0
     addresses: list[int] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     stop: int = 0
 
@@ -123,7 +126,7 @@ def _run(
 ) -> list[Sequence]:
     step, line_base, line_range, opcode_base = header
     found: list[Sequence] = []
-    current, address, file, line = Sequence(), 0, 1, 1
+    current, address, file, line = Sequence(names=files), 0, 1, 1
     while pos < stop:
         opcode = data[pos]
         here, pos = pos, pos + 1
@@ -142,7 +145,7 @@ def _run(
             if kind == 1:
                 current.stop = address
                 found.append(current)
-                current, address, file, line = Sequence(), 0, 1, 1
+                current, address, file, line = Sequence(names=files), 0, 1, 1
             elif kind == 2:
                 value = int.from_bytes(data[operand:pos], "little")
                 if not current.addresses:
@@ -172,6 +175,6 @@ def _run(
             if budget < 0:
                 raise WireError(f"more than {MAX_ROWS:,} line rows", here)
             current.addresses.append(address)
-            current.files.append(files[file] if file < len(files) else "")
+            current.files.append(file if file < len(files) else 0)
             current.lines.append(line)
     return found

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+
+from profrx_parsers.wire import decode_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,6 +61,17 @@ def doubles(data: Bytes, at: Ints) -> NDArray[np.float64]:
         window = data[at[low : low + CHUNK, None] + np.arange(8)]
         out[low : low + CHUNK] = window.view("<f8")[:, 0]
     return out
+
+
+def texts(data: memoryview, raw: Bytes, start: Ints, stop: Ints) -> pa.Array:
+    """Decode short texts, all of which must lie inside the data; damaged UTF-8 is replaced."""
+    offsets = np.zeros(len(start) + 1, dtype=np.int32)
+    np.cumsum(stop - start, out=offsets[1:])
+    at = np.repeat(start - offsets[:-1], stop - start) + np.arange(offsets[-1])
+    letters = raw[at]
+    if (letters >= 0x80).any():
+        return pa.array([decode_text(data, span) for span in zip(start.tolist(), stop.tolist(), strict=True)])
+    return pa.StringArray.from_buffers(len(start), pa.py_buffer(offsets), pa.py_buffer(letters))
 
 
 def floats(data: Bytes, at: Ints) -> NDArray[np.float64]:

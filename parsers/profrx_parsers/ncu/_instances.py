@@ -7,6 +7,7 @@ lengths; decoding is a gather over all of them at once.
 from __future__ import annotations
 
 from array import array
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,8 @@ import pyarrow as pa
 from profrx_parsers import schema
 from profrx_parsers.ncu import _gather as g
 from profrx_parsers.ncu._pages import Passage
-from profrx_parsers.wire import Message, WireError, decode_text, varint
+from profrx_parsers.problems import ProblemLog
+from profrx_parsers.wire import Message, WireError, varint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from profrx_parsers.ncu._metrics import MetricStore
-    from profrx_parsers.problems import ProblemLog
 
     Ints = NDArray[np.int64]
 
@@ -35,31 +36,81 @@ _REGION = 1 << 18
 """Bytes of the report that are searched for instances at once."""
 
 
-def table(store: MetricStore, problems: ProblemLog, wanted: Collection[str] | None) -> pa.Table:
-    """Decode the instances of the wanted metrics (None = all that the store knows), in file order.
+KEPT_BYTES = 1 << 20
+"""Instances of reports with no more bytes of them are decoded once; those of larger ones for every question."""
 
-    In compact form: metric names are dictionary-encoded.
+
+class Instances:
+    """The instances of one report.
+
+    Args:
+        store: the entries that hold them.
+        problems: is told of damage among the instances that are asked for.
     """
-    parts = list(batches(store, problems, wanted))
-    return pa.concat_tables(parts) if parts else schema.empty("instances")
 
+    def __init__(self, store: MetricStore, problems: ProblemLog) -> None:
+        self._store = store
+        self._problems = problems
 
-def plain_table(store: MetricStore, problems: ProblemLog, wanted: Collection[str] | None) -> pa.Table:
-    """Return the same with the types of the schema."""
-    return table(store, problems, wanted).cast(schema.TABLES["instances"])
+    @property
+    def metrics(self) -> frozenset[str]:
+        """Names of the metrics that may have instances."""
+        return frozenset(self._store.labels.names)
 
+    def table(self, wanted: Collection[str] | None) -> pa.Table:
+        """Decode the instances of the wanted metrics (None = all that the store knows), in file order.
 
-def batches(
-    store: MetricStore, problems: ProblemLog, wanted: Collection[str] | None = None
-) -> Iterator[pa.Table]:
-    """Yield the same rows piece by piece, for reports whose instances should not be in memory at once."""
-    chosen = np.flatnonzero(store.tail < store.stop)
-    if wanted is not None:
-        mask = np.zeros(len(store.labels.names), dtype=np.bool_)
-        mask[store.labels.codes(wanted)] = True
-        chosen = chosen[mask[store.code[chosen]]]
-    for owner, start, stop in locate(store, chosen, problems):
-        yield _part(store, owner, start, stop, problems)
+        In compact form: metric names are dictionary-encoded.
+        """
+        kept = self._whole
+        if kept is None:
+            parts = list(self.batches(wanted))
+            return pa.concat_tables(parts) if parts else schema.empty("instances")
+        if wanted is None:
+            return kept
+        return kept.filter(pa.array(self._mask(wanted)[self._codes])) if kept.num_rows else kept
+
+    def plain_table(self, wanted: Collection[str] | None) -> pa.Table:
+        """Return the same with the types of the schema."""
+        return self.table(wanted).cast(schema.TABLES["instances"])
+
+    def batches(self, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the same rows piece by piece, for reports whose instances should not be in memory at once."""
+        return self._decoded(wanted, self._problems)
+
+    def _decoded(self, wanted: Collection[str] | None, problems: ProblemLog) -> Iterator[pa.Table]:
+        store = self._store
+        chosen = np.flatnonzero(store.tail < store.stop)
+        if wanted is not None:
+            chosen = chosen[self._mask(wanted)[store.code[chosen]]]
+        for owner, start, stop in locate(store, chosen, problems):
+            yield _part(store, owner, start, stop, problems)
+
+    def _mask(self, wanted: Collection[str]) -> NDArray[np.bool_]:
+        """Mark the wanted ones among the names of the store."""
+        mask = np.zeros(len(self._store.labels.names), dtype=np.bool_)
+        mask[self._store.labels.codes(wanted)] = True
+        return mask
+
+    @cached_property
+    def _whole(self) -> pa.Table | None:
+        """All instances in one piece; None for a large report, and for a damaged one: what it is told depends
+        on what is asked for."""
+        store = self._store
+        if int((store.stop - store.tail).sum()) > KEPT_BYTES:
+            return None
+        said = ProblemLog()
+        parts = list(self._decoded(None, said))
+        if len(said):
+            return None
+        return pa.concat_tables(parts).combine_chunks() if parts else schema.empty("instances")
+
+    @cached_property
+    def _codes(self) -> NDArray[np.int32]:
+        """Name of every row of `_whole`, as its code."""
+        assert self._whole is not None
+        codes: NDArray[np.int32] = self._whole.column("metric").chunk(0).indices.to_numpy()
+        return codes
 
 
 def locate(store: MetricStore, chosen: Ints, problems: ProblemLog) -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -196,9 +247,7 @@ def _part(store: MetricStore, owner: Ints, start: Ints, stop: Ints, problems: Pr
     value_stop = np.where(fits, value_at + raw[np.minimum(key_stop + 1, last)], 0)
     fits &= value_stop == stop
     kind, number, _, _ = g.values(raw, np.where(fits, value_at, 0), np.where(fits, value_stop, 0))
-    keys: dict[int, str | None] = {}
-    for at in np.flatnonzero(is_text).tolist():
-        keys[at] = decode_text(store.data, (int(text_at[at]), int(key_stop[at])))
+    key = _placed(g.texts(store.data, raw, text_at[is_text], key_stop[is_text]), is_text)
     odd = np.flatnonzero((~fits | (kind == g.ODD)) & (stop - start > 2))
     if len(odd) > MAX_ODD:
         problems.add(
@@ -207,22 +256,29 @@ def _part(store: MetricStore, owner: Ints, start: Ints, stop: Ints, problems: Pr
             advice="copy or collect the report again",
         )  # fmt: skip
     kind[~fits] = g.ABSENT
+    slow: dict[int, str | None] = {}
     for at in odd[:MAX_ODD].tolist():
-        keys[at], whole[at], is_whole[at], number[at], kind[at] = _slow(
+        slow[at], whole[at], is_whole[at], number[at], kind[at] = _slow(
             store, int(start[at]), int(stop[at]), problems
         )
     numeric = (kind >= g.FLOAT) & (kind <= g.UINT64)
-    count = len(owner)
+    if slow:
+        key = pa.array([slow.get(at, known) for at, known in enumerate(key.to_pylist())], pa.string())
     columns = {
         "launch_id": pa.array(store.launch[owner]),
         "metric": store.named(store.code[owner]),
-        "key": pa.array([keys.get(at) for at in range(count)], pa.string())
-        if keys
-        else pa.nulls(count, pa.string()),
+        "key": key,
         "key_int": pa.array(whole.view(np.int64), mask=~is_whole),
         "value": pa.array(number, mask=~numeric),
     }
     return pa.table(columns)
+
+
+def _placed(texts: pa.Array, where: NDArray[np.bool_]) -> pa.Array:
+    """Return texts at the places that are marked, null elsewhere."""
+    if not len(texts):
+        return pa.nulls(len(where), pa.string())
+    return texts if where.all() else texts.take(pa.array(np.cumsum(where) - 1, mask=~where))
 
 
 def _slow(

@@ -9,30 +9,32 @@ Source: observed in reports of 2020.3 to 2025.4; agrees with the vendor's `sourc
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from profrx_parsers import schema
 from profrx_parsers.ncu._dwarf import Sequence as Rows
 from profrx_parsers.ncu._dwarf import sequences
 from profrx_parsers.ncu._elf import Elf, Symbol
-from profrx_parsers.ncu._instances import table as instances
 from profrx_parsers.private import without_user
 from profrx_parsers.wire import Message, WireError, decode_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    import pyarrow as pa
+    from numpy.typing import NDArray
 
     from profrx_parsers.ncu._container import Item
-    from profrx_parsers.ncu._metrics import MetricStore
+    from profrx_parsers.ncu._instances import Instances
     from profrx_parsers.ncu._results import Result
     from profrx_parsers.problems import ProblemLog
     from profrx_parsers.wire import Span
+
+    Ints = NDArray[np.int64]
 
 BASE = "launch__function_pcs"
 COUNTERS = ("inst_executed", "smsp__pcsamp_sample_count", "thread_inst_executed")
@@ -44,6 +46,8 @@ _REACH = 1 << 30
 """How far from its kernel a called function may lie, in bytes."""
 MAX_CUBIN = 256 << 20
 MAX_FILE_BYTES = 1 << 24
+_MAX_ADDRESS, _MAX_LINE = 1 << 62, (1 << 31) - 1
+"""Larger ones are damage."""
 
 
 @dataclass
@@ -61,6 +65,28 @@ class SourceData:
     files: dict[str, Span] = field(default_factory=dict)
 
 
+@dataclass
+class _Piece:
+    """A contiguous piece of code: `start` is the offset of its rows in their section."""
+
+    start: int
+    rows: Rows
+
+    @cached_property
+    def columns(self) -> tuple[Ints, Ints, Ints]:
+        """Addresses, ascending, files and lines of the rows; a row that cannot be has no file."""
+        limits = (_MAX_ADDRESS, len(self.rows.names), _MAX_LINE)
+        given = (self.rows.addresses, self.rows.files, self.rows.lines)
+        addresses, files, lines = (
+            np.array([v if 0 <= v <= most else 0 for v in values], dtype=np.int64)
+            for values, most in zip(given, limits, strict=True)
+        )
+        named = np.array([bool(name) for name in self.rows.names], dtype=np.bool_)
+        files = np.where(named[files] & (lines > 0), files, 0)
+        order = np.argsort(addresses, kind="stable")  # only damage puts them out of order
+        return addresses[order], files[order], lines[order]
+
+
 class LineTable:
     """Lines of one cubin: (symbol, offset) -> (file, line)."""
 
@@ -71,7 +97,7 @@ class LineTable:
         for symbol in self.symbols:
             if symbol.name and symbol.section:
                 self.by_name.setdefault(symbol.name, symbol)
-        self._sections: dict[int, list[tuple[int, Rows]]] = {}
+        self._sections: dict[int, list[_Piece]] = {}
         section = self.elf.find(".debug_line")
         if section is None:
             return
@@ -80,9 +106,7 @@ class LineTable:
             index, addend = relocations.get(rows.operand, (len(self.symbols), 0))
             if index < len(self.symbols):
                 symbol = self.symbols[index]
-                self._sections.setdefault(symbol.section, []).append(
-                    (symbol.value + addend + rows.start, rows)
-                )
+                self._place(symbol.section, symbol.value + addend + rows.start, rows)
             else:
                 self._absolute(rows)
 
@@ -93,37 +117,49 @@ class LineTable:
                 section.address
                 and section.address <= rows.start < section.address + section.stop - section.start
             ):
-                self._sections.setdefault(number, []).append((rows.start - section.address, rows))
+                self._place(number, rows.start - section.address, rows)
                 return
-        self._sections.setdefault(-1, []).append((rows.start, rows))
+        self._place(-1, rows.start, rows)
+
+    def _place(self, section: int, start: int, rows: Rows) -> None:
+        if -_MAX_ADDRESS < start < _MAX_ADDRESS:
+            self._sections.setdefault(section, []).append(_Piece(start, rows))
 
     @property
     def empty(self) -> bool:
         """Whether the cubin was built without line information."""
         return not self._sections
 
-    def find(self, name: str, index: int, offset: int, pc: int) -> tuple[str, int] | None:
-        """Return file and line of an address `offset` bytes into a function loaded so that it lies at `pc`."""
+    def find(self, name: str, index: int, start: int, pcs: Ints) -> list[tuple[str, int] | None]:
+        """Return file and line of addresses in a function that was loaded at `start`."""
+        found: list[tuple[str, int] | None] = [None] * len(pcs)
         symbol = self.symbols[index] if 0 < index < len(self.symbols) else None
         if symbol is None or symbol.name != name:
             symbol = self.by_name.get(name, symbol)
-        if symbol is not None:
-            found = self._in(symbol.section, symbol.value + offset)
-            if found:
-                return found
-        return self._in(-1, pc)
+        left = np.arange(len(pcs))
+        if symbol is not None and symbol.value < _MAX_ADDRESS:
+            left = self._fill(symbol.section, pcs - start + symbol.value, left, found)
+        self._fill(-1, pcs, left, found)
+        return found
 
-    def _in(self, section: int, offset: int) -> tuple[str, int] | None:
-        for start, rows in self._sections.get(section, ()):
-            relative = offset - start
-            if not 0 <= relative < rows.stop or not rows.addresses or relative < rows.addresses[0]:
+    def _fill(self, section: int, offsets: Ints, left: Ints, found: list[tuple[str, int] | None]) -> Ints:
+        """Look the offsets that are left up in the pieces of a section, in order; returns those still left."""
+        for piece in self._sections.get(section, ()):
+            relative = offsets[left] - piece.start
+            addresses, files, lines = piece.columns
+            inside = np.flatnonzero((relative >= 0) & (relative < piece.rows.stop))
+            if not len(addresses) or not len(inside):
                 continue
-            at = bisect_right(rows.addresses, relative) - 1
-            while at and rows.addresses[at - 1] == rows.addresses[at]:
-                at -= 1
-            if rows.files[at] and rows.lines[at] > 0:
-                return rows.files[at], rows.lines[at]
-        return None
+            inside = inside[relative[inside] >= addresses[0]]
+            last = np.searchsorted(addresses, relative[inside], side="right") - 1
+            at = np.searchsorted(addresses, addresses[last])  # of the rows at one address the first counts
+            inside, at = inside[files[at] > 0], at[files[at] > 0]
+            for one, file, line in zip(
+                left[inside].tolist(), files[at].tolist(), lines[at].tolist(), strict=True
+            ):
+                found[one] = (piece.rows.names[file], line)
+            left = np.delete(left, inside)
+        return left
 
 
 def sources(data: memoryview, items: Sequence[Item]) -> dict[int, SourceData]:
@@ -162,7 +198,7 @@ def table(
     data: memoryview,
     items: Sequence[Item],
     results: Sequence[Result],
-    store: MetricStore,
+    instances: Instances,
     problems: ProblemLog,
     private: bool = False,
 ) -> pa.Table:
@@ -172,11 +208,9 @@ def table(
     """
     merged = sources(data, items)
     lines: dict[int, LineTable | None] = {}
-    columns: dict[str, list[Any]] = {
-        key: [] for key in ("launch_id", "address", "pc", "file", "line", "function")
-    }
+    rows: list[_Row] = []
     missing = 0
-    for launch, base, counters in _counters(store, problems):
+    for launch, base, counters in _counters(instances, len(results)):
         result = results[launch]
         references = _references(data, result)
         mangled = decode_text(data, result.spans("mangled")[-1]) if result.spans("mangled") else ""
@@ -184,39 +218,53 @@ def table(
         for reference in references:
             if reference not in lines:
                 lines[reference] = _load(data, merged.get(reference), problems)
-            if lines[reference] is not None:
-                tables.append((lines[reference], merged[reference].functions))
-        if not tables or all(one is None or one.empty for one, _ in tables):
+            found = lines[reference]
+            if found is not None:
+                tables.append((found, merged[reference].functions))
+        if all(one.empty for one, _ in tables):
             missing += 1
             continue
-        _map(columns, launch, base, counters, mangled, tables)
-    if not private:
-        columns["file"] = [without_user(path) for path in columns["file"]]
+        for one, functions in tables:
+            rows += _map(launch, base, counters, mangled, one, functions)
     if missing:
         problems.add(
             "info", "ncu-no-line-info", "the code of some launches was built without line information",
             count=missing, advice="build with -lineinfo to see source lines",
         )  # fmt: skip
-    return schema.conform("source_lines", columns, len(columns["pc"]))
+    columns = {name: [getattr(row, name) for row in rows] for name in _Row._fields}
+    if not private:
+        shown = {path: without_user(path) for path in set(columns["file"])}
+        columns["file"] = [shown[path] for path in columns["file"]]
+    return schema.conform("source_lines", columns, len(rows))
+
+
+class _Row(NamedTuple):
+    launch_id: int
+    address: int
+    pc: int
+    file: str
+    line: int
+    function: str
 
 
 def _map(
-    columns: dict[str, list[Any]], launch: int, base: int, counters: np.ndarray[Any, np.dtype[np.int64]],
-    mangled: str, tables: list[tuple[Any, dict[int, tuple[str, int]]]],
-) -> None:  # fmt: skip
-    for lines, functions in tables:
-        loaded = dict(functions) if base in functions else {**functions, base: (mangled, 0)}
-        starts = sorted(loaded)
-        for pc in counters.tolist():
-            at = bisect_right(starts, pc) - 1
-            if at < 0:
-                continue
-            name, index = loaded[starts[at]]
-            found = lines.find(name, index, pc - starts[at], pc)
-            if found is None:
-                continue
-            for key, value in zip(columns, (launch, pc - base, pc, *found, name), strict=True):
-                columns[key].append(value)
+    launch: int,
+    base: int,
+    counters: Ints,
+    mangled: str,
+    lines: LineTable,
+    functions: dict[int, tuple[str, int]],
+) -> Iterator[_Row]:
+    """Yield a row for every counter of a launch that a cubin knows, ascending."""
+    loaded = functions if base in functions else {**functions, base: (mangled, 0)}
+    starts = np.array(sorted(start for start in loaded if start < _MAX_ADDRESS), dtype=np.int64)
+    owner = np.searchsorted(starts, counters, side="right") - 1
+    for at in np.unique(owner[owner >= 0]).tolist():
+        pcs, start = counters[owner == at], int(starts[at])
+        name, index = loaded[start]
+        for pc, found in zip(pcs.tolist(), lines.find(name, index, start, pcs), strict=True):
+            if found is not None:
+                yield _Row(launch, pc - base, pc, *found, name)
 
 
 def _references(data: memoryview, result: Result) -> list[int]:
@@ -240,22 +288,20 @@ def _load(data: memoryview, source: SourceData | None, problems: ProblemLog) -> 
         return None
 
 
-def _counters(
-    store: MetricStore, problems: ProblemLog
-) -> list[tuple[int, int, np.ndarray[Any, np.dtype[np.int64]]]]:
+def _counters(instances: Instances, rows: int) -> list[tuple[int, int, Ints]]:
     """Return launch, load address of its kernel, and the distinct program counters in its instances."""
     found = []
     bases: dict[int, int] = {}
-    held = instances(store, problems, {BASE})
+    held = instances.table({BASE})
     for launch, index, address in zip(
         *(held.column(name).to_pylist() for name in ("launch_id", "key_int", "value")), strict=True
     ):
         if index == 0 and address is not None and address >= 0:
             bases[launch] = int(address)
-    held = instances(store, problems, set(store.labels.names) - {BASE})
+    held = instances.table(instances.metrics - {BASE})
     launches = held.column("launch_id").to_numpy()
     keys = held.column("key_int").fill_null(-1).to_numpy()
-    bounds = np.searchsorted(launches, np.arange(store.rows + 1))
+    bounds = np.searchsorted(launches, np.arange(rows + 1))
     for launch, base in sorted(bases.items()):
         mine = np.unique(keys[bounds[launch] : bounds[launch + 1]])
         found.append((launch, base, mine[(mine >= max(_LOWEST_PC, base - _REACH)) & (mine < base + _REACH)]))

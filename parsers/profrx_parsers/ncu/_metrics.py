@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -167,6 +167,10 @@ class NumberColumns(Mapping[str, pa.Array]):
         store = self._store
         codes = np.unique(store.code[store.kind == g.TEXT if self._text else store.numeric])
         return dict.fromkeys(store.labels.names[code] for code in codes.tolist())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the column of a metric."""
+        return self[name] if name in self._known else default
 
     def __getitem__(self, name: str) -> pa.Array:
         if name not in self._known:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
-from typing import TYPE_CHECKING, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 from profrx_parsers.wire import Message, Span
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 10
 MAX_MESSAGES = 200_000
-KEPT_SECTIONS, KEPT_METRICS = 128, 1000
-"""Sections kept decoded over reports, and the most metrics of one that is kept."""
+KEPT_METRICS, KEPT_BYTES = 1000, 8 << 20
+"""Most metrics of a section that is kept decoded over reports, and most bytes of all those sections."""
+KEPT_INDICES = 32
+"""Sets of sections kept with what they say by metric."""
 _METRIC = re.compile(r"^[A-Za-z_][\w.:]*__[\w.:]+$")
 _MARK = b"__"
 """Stands in every metric name: what lacks it holds no metric."""
@@ -83,25 +85,62 @@ class SectionOptions(Mapping[str, tuple[SectionMetric, ...]]):
     def __init__(self, data: memoryview, results: Sequence[Result]) -> None:
         self._data = data
         self._results = results
-        self._found: dict[str, tuple[SectionMetric, ...]] | None = None
 
-    def _decoded(self) -> dict[str, tuple[SectionMetric, ...]]:
-        if self._found is None:
-            collected: dict[str, dict[SectionMetric, None]] = {}
-            for one in section_metrics(self._data, self._results):
-                for name in (one.name, *(option.name for option in one.options)):
-                    collected.setdefault(name, {})[one] = None
-            self._found = {name: tuple(ones) for name, ones in collected.items()}
-        return self._found
+    @cached_property
+    def _index(self) -> _Index:
+        sections = tuple(decoded_sections(self._data, self._results))
+        key = tuple(map(id, sections))
+        index = _indices.get(key)
+        if index is None:
+            index = _Index(sections)
+            if all(one.kept for one in sections):
+                if len(_indices) >= KEPT_INDICES:
+                    _indices.clear()
+                _indices[key] = index  # which holds the sections: no other object can take their ids
+        return index
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the entries of a metric."""
+        return self._index.entries.get(name, default)
 
     def __getitem__(self, name: str) -> tuple[SectionMetric, ...]:
-        return self._decoded()[name]
+        return self._index.entries[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._decoded())
+        return iter(self._index.entries)
 
     def __len__(self) -> int:
-        return len(self._decoded())
+        return len(self._index.entries)
+
+    def renamed(self, arch: int) -> Mapping[str, tuple[str, ...]]:
+        """Return the metrics that are collected under other names on an architecture, with those names."""
+        return self._index.renamed(arch)
+
+
+class _Index:
+    """What a set of sections says, by metric; shared by all reports with the same sections."""
+
+    def __init__(self, sections: tuple[_Section, ...]) -> None:
+        self.sections = sections
+        found: dict[str, dict[int, SectionMetric]] = {}
+        for one in dict.fromkeys(metric for section in sections for metric in section.metrics):
+            for name in (one.name, *(option.name for option in one.options)):
+                found.setdefault(name, {})[id(one)] = one
+        self.entries = {name: tuple(ones.values()) for name, ones in found.items()}
+        self._renamed: dict[int, dict[str, tuple[str, ...]]] = {}
+
+    def renamed(self, arch: int) -> Mapping[str, tuple[str, ...]]:
+        """See `SectionOptions.renamed`."""
+        known = self._renamed.get(arch)
+        if known is None:
+            known = {}
+            for name, entries in self.entries.items():
+                others = tuple(o for one in entries if (o := one.resolve(arch)) and o != name)
+                if others:
+                    known[name] = others
+            if len(self._renamed) < KEPT_INDICES:
+                self._renamed[arch] = known
+        return known
 
 
 class SectionNames(Sequence[str]):
@@ -151,8 +190,28 @@ def _first_text(data: memoryview, start: int, stop: int) -> str | None:
     )
 
 
+@dataclass(frozen=True)
+class _Section:
+    """A decoded section: its metrics, how many messages were looked at, whether it is kept for other reports."""
+
+    metrics: tuple[SectionMetric, ...]
+    messages: int
+    kept: bool
+
+
+_kept: dict[bytes, _Section] = {}
+"""Decoded sections by their bytes: those of one tool version are the same in every report."""
+_indices: dict[tuple[int, ...], _Index] = {}
+
+
 def section_metrics(data: memoryview, results: Sequence[Result]) -> Iterator[SectionMetric]:
     """Yield the metrics of every distinct section of the report."""
+    for section in decoded_sections(data, results):
+        yield from section.metrics
+
+
+def decoded_sections(data: memoryview, results: Sequence[Result]) -> Iterator[_Section]:
+    """Yield every distinct section of the report."""
     seen: set[tuple[str, int]] = set()
     budget = MAX_MESSAGES
     for result in results:
@@ -161,28 +220,26 @@ def section_metrics(data: memoryview, results: Sequence[Result]) -> Iterator[Sec
             if key in seen or len(seen) > 4096:
                 continue
             seen.add(key)
-            found, messages = _section(bytes(data[span[0] : span[1]]), budget)
-            yield from found
-            budget -= messages
+            section = _section(bytes(data[span[0] : span[1]]), budget)
+            yield section
+            budget -= section.messages
             if budget <= 0:
                 return
 
 
-_kept: dict[bytes, tuple[tuple[SectionMetric, ...], int]] = {}
-"""Decoded sections by digest: those of one tool version are the same bytes in every report."""
-
-
-def _section(data: bytes, budget: int) -> tuple[tuple[SectionMetric, ...], int]:
-    """Return the metrics of a section and how many messages were looked at, at most `budget`."""
-    key = blake2b(data, digest_size=16).digest()
-    kept = _kept.get(key)
-    if kept is None:
-        kept = _decode(data, budget)
-        if len(kept[0]) <= KEPT_METRICS and kept[1] < budget:
-            if len(_kept) >= KEPT_SECTIONS:
-                _kept.clear()
-            _kept[key] = kept
-    return kept
+def _section(data: bytes, budget: int) -> _Section:
+    """Return a section, of which at most `budget` messages are looked at."""
+    known = _kept.get(data)
+    if known is not None:
+        return known
+    metrics, messages = _decode(data, budget)
+    kept = len(metrics) <= KEPT_METRICS and messages < budget and len(data) <= KEPT_BYTES // 4
+    section = _Section(metrics, messages, kept)
+    if kept:
+        if sum(map(len, _kept)) + len(data) > KEPT_BYTES:
+            _kept.clear()
+        _kept[data] = section
+    return section
 
 
 def _decode(data: bytes, budget: int) -> tuple[tuple[SectionMetric, ...], int]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from profrx_parsers.wire import Message, Span, WireError, fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from profrx_parsers.problems import ProblemLog
 
@@ -20,6 +22,8 @@ PLATFORMS = {
 KNOWN_FIELDS = frozenset(range(1, 12))
 Value = float | str | None
 MAX_DEVICES = 4096
+KEPT_DEVICES, KEPT_BYTES = 32, 64 << 10
+"""Devices whose attributes are kept decoded over reports, and most bytes of one."""
 
 
 @dataclass
@@ -123,11 +127,25 @@ def _device(session: Session, message: Message, problems: ProblemLog) -> None:
     if ident not in session.devices and len(session.devices) >= MAX_DEVICES:
         return
     known, attributes = session.devices.get(ident, (None, {}))
-    for one in message.messages(3):
+    spans = message.spans(3)
+    if spans:
+        start, stop = spans[0][0], spans[-1][1]
+        inside = tuple((first - start, last - start) for first, last in spans)
+        decoded = _attributes if stop - start <= KEPT_BYTES else _attributes.__wrapped__
+        attributes.update(decoded(bytes(message.data[start:stop]), inside))
+    session.devices[ident] = (message.text(2) or known, attributes)
+
+
+@lru_cache(maxsize=KEPT_DEVICES)
+def _attributes(data: bytes, spans: tuple[Span, ...]) -> Mapping[str, Value]:
+    """Decode attributes of a device; all reports of one machine hold the same."""
+    found: dict[str, Value] = {}
+    for span in spans:
+        one = Message(data, span)
         name = one.text(1)
         if name:
-            attributes[name] = value_of(one.message(2))
-    session.devices[ident] = (message.text(2) or known, attributes)
+            found[name] = value_of(one.message(2))
+    return MappingProxyType(found)
 
 
 def _system(session: Session, message: Message, target: bool) -> None:

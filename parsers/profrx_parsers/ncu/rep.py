@@ -15,7 +15,6 @@ from profrx_parsers.ncu import (
     _clocks,
     _devices,
     _doubts,
-    _instances,
     _launches,
     _lines,
     _options,
@@ -25,6 +24,7 @@ from profrx_parsers.ncu import (
 )
 from profrx_parsers.ncu._container import walk
 from profrx_parsers.ncu._decode import decode
+from profrx_parsers.ncu._instances import Instances
 from profrx_parsers.ncu._lookup import Labels, look_up
 from profrx_parsers.ncu._metrics import MetricStore, NumberColumns
 from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
@@ -76,17 +76,20 @@ def read(source: Source, wanted: Wanted) -> Report:
     session = cache(partial(_session.merge, data, layout.sessions, problems))
     problems.defer(session)
     problems.defer(partial(_doubts.check, store, problems))
+    instances = Instances(store, problems)
     loaders = {
         "launches": partial(_launches.table, data, results, store),
         "metrics": store.table,
-        "instances": partial(_instances.table, store, problems, wanted.metrics),
-        "source_lines": partial(_lines.table, data, layout.items, results, store, problems, wanted.private),
+        "instances": partial(instances.table, wanted.metrics),
+        "source_lines": partial(
+            _lines.table, data, layout.items, results, instances, problems, wanted.private
+        ),
         "vendor_findings": partial(_vendor.table, data, results, problems, wanted.private),
         "devices": lambda: _devices.table(session(), store, _driver(session(), results)),
     }
     extras = _extras(data, results, store)
-    extras["instances"] = partial(_instances.plain_table, store, problems)
-    extras["instance_batches"] = partial(_instances.batches, store, problems)
+    extras["instances"] = instances.plain_table
+    extras["instance_batches"] = instances.batches
     if wanted.private:
         extras["source_files"] = partial(_lines.embedded_files, data, layout.items)
     return Report(lambda: _info(source, session(), results, wanted), loaders, problems, extras)

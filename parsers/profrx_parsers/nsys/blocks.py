@@ -208,6 +208,9 @@ def _block_form() -> Any:
 
 def _report(router: _Router, box: Container, log: ProblemLog) -> None:
     expected = box.header.integer(1)
+    if expected:
+        damaged = sum(p.count for p in log if p.code == "nsys-damaged-event")
+        box.lost_share = min(1.0, max(0.0, (expected - router.total + damaged) / expected))
     if expected is not None and expected != router.total:
         log.add(
             "data-loss",

@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from profrx_parsers.nsys import host, memory, work
+from profrx_parsers.nsys import directives, graphics, host, memory, work
 from profrx_parsers.nsys.devices import DeviceMap, read_devices
 from profrx_parsers.nsys.raw import RawTables
+from profrx_parsers.nsys.recorder import DIAGNOSTIC_COLUMNS, OVERHEAD_COLUMNS, Recorder, read_recorder
 from profrx_parsers.nsys.required import CheckedTables
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import Report, ReportInfo, Wanted
@@ -27,6 +28,9 @@ NORMAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "CUPTI_ACTIVITY_KIND_MEMSET": work.SET_COLUMNS,
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": work.SYNC_COLUMNS,
     "CUDA_GPU_MEMORY_USAGE_EVENTS": memory.USAGE_COLUMNS,
+    "CUPTI_ACTIVITY_KIND_OPENACC": directives.COLUMNS,
+    "DIAGNOSTIC_EVENT": DIAGNOSTIC_COLUMNS,
+    "PROFILER_OVERHEAD": OVERHEAD_COLUMNS,
 }
 """Raw tables and columns that the normalised tables are made of."""
 
@@ -110,6 +114,26 @@ class Capture:
         """GPU metric samples, long."""
         return memory.read_samples(self.raw)
 
+    def ops(self) -> pa.Table:
+        """Constructs of OpenACC and OpenMP."""
+        return directives.read_directives(self.raw, self.log)
+
+    def recorder(self) -> Recorder:
+        """What the recorder says about its own work."""
+        return self._recorder
+
+    @cached_property
+    def _recorder(self) -> Recorder:
+        return read_recorder(self.raw, self.log)
+
+    @cached_property
+    def _graphics(self) -> graphics.Flagged | None:
+        return graphics.read_flagged(self.raw)
+
+    def graphics(self) -> graphics.Flagged | None:
+        """Memory operations of Direct3D 12 that the hardware does not like."""
+        return self._graphics
+
     def os_calls(self) -> pa.Table:
         """OS runtime calls, in the schema of `api_calls`; only on demand (they can outnumber all else)."""
         return host.read_os_calls(self.raw)
@@ -141,10 +165,13 @@ def report_of(raw: RawTables, facts: Facts, source: Source, log: ProblemLog, wan
         "ranges": capture.ranges,
         "memory_events": capture.memory_events,
         "samples": capture.samples,
+        "ops": capture.ops,
     }
     extras: dict[str, Any] = {
         "session_ns": facts.duration_ns,
         "os_calls": capture.os_calls,
+        "recorder": capture.recorder,
+        "graphics": capture.graphics,
         "raw": raw,
         "release": capture.release,
     }

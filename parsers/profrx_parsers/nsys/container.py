@@ -52,6 +52,7 @@ class Container:
         header: collection header (counts, generic event types).
         problems: where damage is reported.
         has_index: whether the file's own index located the parts; else they were found by `recovery`.
+        lost_share: events that the header counts and the first pass over the blocks did not give; None = not known.
     """
 
     data: memoryview
@@ -61,6 +62,7 @@ class Container:
     state: Message = field(default_factory=lambda: Message(b"", (0, 0)))
     header: Message = field(default_factory=lambda: Message(b"", (0, 0)))
     has_index: bool = True
+    lost_share: float | None = None
     _has_tail: bool = True
     _kept: int = 0
     _first_block: int = 0

@@ -267,6 +267,26 @@ COMPOSITE = EventTable(
     known_bytes=_known((104,), 4),
 )
 
+OPENACC = EventTable(
+    "CUPTI_ACTIVITY_KIND_OPENACC",
+    (48,),
+    {
+        **{k: v for k, v in _CALL.items() if k != "eventClass"},
+        **_paths((108, 25), {1: "eventKind", 11: "lineNo", 20: "srcFile", 21: "funcName"}),
+        "numGangs": (108, 25, 101, 1),
+        "kernelName": (108, 25, 101, 4),
+        "bytes": (108, 25, 102, 1),
+    },
+    known=(
+        *_CALL_KNOWN, *_known((108, 25), 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17, 18, 19),
+        *_known((108, 25, 101), 2, 3), *_known((108, 25, 102), 2, 3, 4),
+    ),
+    known_bytes=_FRAMES,
+    key=(108, 6),
+    key_values=(48,),
+)  # fmt: skip
+"""The export splits it: LAUNCH has field 101, DATA field 102, OTHER neither."""
+
 DIAGNOSTIC = EventTable(
     "DIAGNOSTIC_EVENT",
     (49,),
@@ -291,7 +311,7 @@ PROCESSES = EventTable(
 
 TIMELINE = (
     KERNEL, MEMCPY, MEMSET, SYNC, CUDA_EVENT, GRAPH_TRACE, RUNTIME, PROFILER_OVERHEAD, NVTX, MEMORY_USAGE,
-    MEMORY_POOL, GRAPH_NODE, GRAPH_EVENTS, CPU_FAULT, GPU_FAULT, DIAGNOSTIC, PROCESSES,
+    MEMORY_POOL, GRAPH_NODE, GRAPH_EVENTS, CPU_FAULT, GPU_FAULT, OPENACC, DIAGNOSTIC, PROCESSES,
 )  # fmt: skip
 """What the normalised tables are made of, read in one pass."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from profrx_parsers.nsys.capture import Facts
+from profrx_parsers.nsys.job import rank_options
 from profrx_parsers.nsys.raw import Frame, RawTables
 
 _SAFE_OPTIONS = {
@@ -36,6 +37,7 @@ def facts_of(raw: RawTables, form: str, private: bool) -> Facts:
     for key, name in _SAFE_OPTIONS.items():
         if capture.get(key):
             options[name] = sorted(capture[key]) if key == "CAPTURE_EVENT_TYPE" else capture[key][-1]
+    options |= rank_options(capture.get("PROCESS_0:ENVIRONMENT_VARIABLE", []))
     return Facts(
         format=form,
         tool_version=next(iter(export.get("EXPORT_PRODUCT_VERSION", ())), None),

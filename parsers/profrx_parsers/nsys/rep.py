@@ -15,6 +15,7 @@ from profrx_parsers.nsys.blocks import read_events
 from profrx_parsers.nsys.capture import NORMAL_COLUMNS, Facts, report_of
 from profrx_parsers.nsys.container import AGAIN, Container, open_container
 from profrx_parsers.nsys.gpu_metrics import read_gpu_metrics
+from profrx_parsers.nsys.job import rank_options
 from profrx_parsers.nsys.merge import Form
 from profrx_parsers.nsys.raw import Frame, Strings, pid_of
 from profrx_parsers.problems import ProblemLog
@@ -158,6 +159,9 @@ def read(source: Source, wanted: Wanted = EVERYTHING) -> Report:
         cuda_version=environment.get(611),
         system=environment.get(605),
         machine=environment.get(3),
+        options=rank_options(environment.get(610, "").replace("\0", "\n").splitlines()),
         private=system.private_facts(box) if wanted.private else {},
     )
-    return report_of(raw, facts, source, log, wanted)
+    report = report_of(raw, facts, source, log, wanted)
+    report.extras["events_lost_share"] = lambda: box.lost_share
+    return report

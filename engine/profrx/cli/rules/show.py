@@ -24,7 +24,7 @@ def show(name: str, packs: tuple[str, ...], output: str | None) -> Exit:
     """Show the declaration NAME: a rule, verdict, guard, metric or parameter, with the file it stands in."""
     from profrx.language.printer import to_text
 
-    node = _find(options.load_packs(packs), name)
+    node = _find(options.load_packs(packs, tests=True), name)
     emit(f"# {node.span.file}:{node.span.line}\n{to_text(node)}", output)
     return Exit.CLEAN
 

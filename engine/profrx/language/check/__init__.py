@@ -23,6 +23,7 @@ def passes() -> tuple[Pass, ...]:
 
     Order matters: a declaration that an earlier pass finds broken is spared by the later ones that build on it.
     """
+    from profrx.language.check.collects import collects
     from profrx.language.check.quality import quality
     from profrx.language.check.ranges import ranges
     from profrx.language.check.reachable import reachable
@@ -31,7 +32,7 @@ def passes() -> tuple[Pass, ...]:
     from profrx.language.check.templates import templates
     from profrx.language.check.usage import usage
 
-    return (*ESSENTIAL, ranges, tables, reachable, usage, sources, templates, quality)
+    return (*ESSENTIAL, ranges, tables, reachable, usage, sources, collects, templates, quality)
 
 
 ROUNDS = 8

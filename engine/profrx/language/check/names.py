@@ -14,18 +14,6 @@ from profrx.language.walk import Judge, children, expressions
 TOOLS = ("ncu", "nsys", "rocm", "torch", "metal", "bench")
 """Tools whose reports are read; sources also come from the tables ``launch device timeline``."""
 TABLES = ("launch", "device", "timeline", "capture", "summary")
-PROFILERS = (
-    "ncu",
-    "nsys",
-    "rocprofv3",
-    "rocprof",
-    "rocprof-compute",
-    "rocprof-sys",
-    "torch",
-    "xctrace",
-    "bench",
-)
-"""Programs that `collect` can name."""
 LEVELS = {
     "severity": ("info", "low", "medium", "high", "critical"),
     "confidence": ("low", "medium", "high"),
@@ -98,7 +86,6 @@ def _judge(context: Context, node: Judge) -> None:
         _reference(context, node, reference, node.span)
     for test in node.tests if context.tests else ():
         _test(context, node, test)
-    _collects(context, node, node.collect)
     if isinstance(node, ast.Rule | ast.Verdict):
         for parent in node.under:
             _known(context, node, "unknown-parent", "verdict row or rule", parent, context.parents, node.span)
@@ -119,15 +106,6 @@ def _judge(context: Context, node: Judge) -> None:
                 context.report(
                     node, "bad-name", f"`{row.name}` is not an id in kebab-case", row.span, hint=hint
                 )
-
-
-def _collects(context: Context, node: ast.Declaration, hints: tuple[ast.Collect, ...]) -> None:
-    """A profiler that nobody knows is perhaps misspelt; the rule works without it."""
-    for hint in hints:
-        if hint.tool not in PROFILERS:
-            message = f"`{hint.tool}` is no profiler that is known here"
-            near = context.suggest(hint.tool, PROFILERS) or f"known: {', '.join(PROFILERS)}"
-            context.report(node, "unknown-tool", message, hint.span, severity="warning", hint=near)
 
 
 def _rule(context: Context, node: ast.Rule) -> None:
@@ -162,7 +140,6 @@ def _metric(context: Context, metric: ast.Metric) -> None:
             _expression(context, context.scope(metric), source.formula)
     for reference in metric.see:
         _reference(context, metric, reference, metric.span)
-    _collects(context, metric, metric.collect)
     for test in metric.tests if context.tests else ():
         for given in test.given:
             if not given.raw:

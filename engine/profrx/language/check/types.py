@@ -13,6 +13,7 @@ from typing import Literal
 from profrx.language import ast
 from profrx.language.check.context import Context, Scope
 from profrx.language.diagnostics import did_you_mean
+from profrx.language.printer import expr_text
 from profrx.language.units import NONE, UNITS, Dimension, unit
 
 Flavour = Literal["plain", "share", "points"]
@@ -197,9 +198,9 @@ class Typer:
             return ANY
         if node.op in ("*", "/"):
             return _product(node, left, right)
-        return self.sum(node, left, right)
+        return self.sum(node, left, right, scope)
 
-    def sum(self, node: ast.Binary, left: Type, right: Type) -> Type:
+    def sum(self, node: ast.Binary, left: Type, right: Type, scope: Scope) -> Type:
         """``+`` and ``-``: equal dimensions; the difference of two percentages is in points."""
         if left.dimension is None or right.dimension is None:
             return FREE
@@ -211,6 +212,9 @@ class Typer:
                 or "`*` and `/` combine units; `+` and `-` do not"
             )
             return self.wrong("unit-mismatch", f"cannot {verb} {left} and {right}", node, hint)
+        for value, other, expr in ((left, right, node.right), (right, left, node.left)):
+            if self._bare(value, other, expr, scope, "combined"):
+                return ANY
         return Type("number", left.dimension, _sum_flavour(node, left, right), left.literal and right.literal)
 
     def compare(self, node: ast.Compare, scope: Scope) -> Type:
@@ -249,16 +253,13 @@ class Typer:
             )
             return
         for value, literal, expr in ((left, right, b), (right, left, a)):
-            self._percent(value, literal, expr)
+            self._percent(value, literal, expr, scope)
 
-    def _percent(self, value: Type, other: Type, expr: ast.Expr) -> None:
+    def _percent(self, value: Type, other: Type, expr: ast.Expr, scope: Scope) -> None:
         """Percentages compare with ``%``, their differences with ``pp``."""
-        if not isinstance(expr, ast.Quantity):
+        if self._bare(value, other, expr, scope, "compared") or not isinstance(expr, ast.Quantity):
             return
-        if value.flavour == "share" and other.literal and abs(expr.value) > 1:
-            message = f"a percentage is compared with {expr.value:g}, which is {expr.value * 100:g} %"
-            self.wrong("unit-mismatch", message, expr, f"write {expr.value:g} %")
-        elif value.flavour == "points" and other.flavour == "share":
+        if value.flavour == "points" and other.flavour == "share":
             message = "the difference of two percentages is in percentage points"
             self.warn(
                 "percentage-points",
@@ -270,11 +271,33 @@ class Typer:
             message = "a percentage is compared with percentage points, which are for differences"
             self.wrong("percentage-points", message, expr, f"write {expr.value:g} %")
 
+    def _bare(self, value: Type, other: Type, expr: ast.Expr, scope: Scope, how: str) -> bool:
+        """Report a bare number over 1 beside a percentage, also by the name of a param or let: ``low = 30``."""
+        if value.flavour == "plain" or other.measured != NUMBER:
+            return False
+        found = scope.find(expr.name) if isinstance(expr, ast.Name) else None
+        written = found.default if isinstance(found, ast.Param) else getattr(found, "expr", expr)
+        if not isinstance(written, ast.Quantity) or abs(written.value) <= 1:
+            return False
+        unit_ = "pp" if value.flavour == "points" else "%"
+        number = _with_unit(written, unit_)
+        shown = f"{written.value:g}, which is {written.value * 100:g} %"
+        if isinstance(expr, ast.Name):
+            shown = f"`{expr.name}`, whose {shown}".replace(", which", "")
+            number = f"`{expr.name} = {number}`"
+        if isinstance(found, ast.Param) and found.valid is not None:
+            low, high = (_with_unit(end, unit_) for end in (found.valid.low, found.valid.high))
+            number = f"{number[:-1]} in {low} .. {high}`"
+        self.wrong("unit-mismatch", f"a percentage is {how} with {shown}", expr, f"write {number}")
+        return True
+
     def same(self, a: ast.Expr, b: ast.Expr, scope: Scope, what: str) -> Type:
         """Require one type on both sides, and return it."""
         left, right = self.infer(a, scope), self.infer(b, scope)
         if left.kind == "any" or right.kind == "any":
             return right if left.kind == "any" else left
+        if self._bare(left, right, b, scope, "combined") or self._bare(right, left, a, scope, "combined"):
+            return ANY
         if left.kind != right.kind:
             return self.wrong("type-mismatch", f"{what} differ: {left} and {right}", b)
         if left.kind != "number" or left.dimension is None:
@@ -392,6 +415,12 @@ def _sum_flavour(node: ast.Binary, left: Type, right: Type) -> Flavour:
         complement = isinstance(node.left, ast.Quantity) and node.left.value in (1, 100)
         return "share" if complement else "points"
     return "share" if "share" in (left.flavour, right.flavour) else "plain"
+
+
+def _with_unit(expr: ast.Expr, unit_: str) -> str:
+    """How to write a bare number as a percentage; anything else as it stands."""
+    bare = isinstance(expr, ast.Quantity) and not expr.unit
+    return f"{expr_text(expr)} {unit_}" if bare else expr_text(expr)
 
 
 def _missing_unit(quantity: Type, number: Type) -> str:

@@ -1,0 +1,222 @@
+"""The ranks of one job, each captured into a report of its own, as one report.
+
+Processes and devices get numbers of their own, so that equal ones of two hosts stay apart. Clocks are aligned by what
+the ranks did together: a collective ends on all of them at once. Without a common collective the first GPU work of
+all ranks is taken as simultaneous.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from profrx.timeline.between import communicates
+from profrx.timeline.capture import KERNEL, Work, read_timeline
+from profrx.timeline.classes import DEFAULT, classify
+from profrx.timeline.intervals import Ints
+from profrx_parsers import schema
+from profrx_parsers.errors import UsageError
+from profrx_parsers.problems import ProblemLog
+from profrx_parsers.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+JOINED = ("launches", "copies", "api_calls", "syncs", "ranges", "ops", "memory_events", "samples")
+KEYS = {"launches": ("launch_id",), "copies": ("copy_id",), "api_calls": ("call_id",), "syncs": ("sync_id",),
+        "ranges": ("range_id",), "ops": ("op_id", "parent_op_id")}  # fmt: skip
+PROCESS_BITS = 22
+"""Process ids of Linux fit; larger ones are cut, which only matters if two of one rank then are equal."""
+MAX_RANKS = 512
+"""So that a process id and a correlation id share 64 bits."""
+
+
+def job_of(reports: Sequence[Report], classes: Path = DEFAULT) -> Report:
+    """Join the reports of the ranks of one job: by the rank that each says it is, or in the order given.
+
+    Args:
+        reports: of one tool; their tables are decoded when the joined ones are asked for.
+        classes: table of kernel classes (see `classes.load_classes`).
+
+    Raises:
+        UsageError: fewer than two reports, more than `MAX_RANKS`, or reports of several tools.
+    """
+    if not 1 < len(reports) <= MAX_RANKS:
+        raise UsageError("usage-ranks", f"{len(reports)} reports are no ranks of a job: 2 to {MAX_RANKS} are")
+    tools = sorted({str(report.info.tool) for report in reports})
+    if len(tools) > 1:
+        raise UsageError(
+            "usage-ranks", f"ranks of one job are captured with one tool, these with {', '.join(tools)}"
+        )
+    reports = _in_order(reports)
+    job = _Job(reports, classes)
+    first = reports[0].info
+    names = [Path(report.info.source).name for report in reports]
+    info = first.model_copy(
+        update={
+            "source": f"ranks: {', '.join(names[:4])}{', …' if len(names) > 4 else ''}",
+            "sha256": _digest([report.info.sha256 for report in reports]),
+            "captured_at": min((r.info.captured_at for r in reports if r.info.captured_at), default=None),
+            "time_origin": "of the first rank; the others aligned by their common collectives",
+            "private": {},
+        }
+    )  # fmt: skip
+    loaders: dict[str, Callable[[], pa.Table]] = {"devices": job.devices}
+    for name in JOINED:
+        if any(report.has(name) for report in reports):
+            loaders[name] = partial(job.table, name)
+    sessions = [int(report.extras.get("session_ns") or 0) for report in reports]
+    extras: dict[str, Any] = {"release": job.release}
+    extras["session_ns"] = max(sessions) if all(sessions) else None
+    return Report(info, loaders, job.problems, extras)
+
+
+def _in_order(reports: Sequence[Report]) -> list[Report]:
+    ranks = [report.info.options.get("rank") for report in reports]
+    known = [rank for rank in ranks if isinstance(rank, int)]
+    if len(set(known)) < len(reports):
+        return list(reports)
+    return [report for _, report in sorted(zip(known, reports, strict=True), key=lambda pair: pair[0])]
+
+
+def _digest(parts: Sequence[str | None]) -> str | None:
+    if not all(parts):
+        return None
+    return hashlib.sha256("".join(str(part) for part in parts).encode()).hexdigest()
+
+
+@dataclass
+class _Job:
+    """The ranks and how their numbers map to those of the job."""
+
+    reports: list[Report]
+    classes: Path
+    problems: ProblemLog = field(default_factory=ProblemLog)
+    _told: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    _placed: tuple[list[dict[int, int]], list[int]] | None = None
+
+    def release(self, name: str) -> None:
+        for report in self.reports:
+            report.release(name)
+
+    def place(self) -> tuple[list[dict[int, int]], list[int]]:
+        """Return the device numbers of each rank (only devices with work), and what to add to its times."""
+        if self._placed is None:
+            work = [read_timeline(report, with_ranges=False).work for report in self.reports]
+            numbers, count = [], 0
+            for one in work:
+                used = [int(d) for d in np.unique(one.device).tolist() if d >= 0]
+                numbers.append({device: count + at for at, device in enumerate(used)})
+                count += len(used)
+            self._placed = numbers, shifts(work, self.classes)
+            self.tell()
+        return self._placed
+
+    def devices(self) -> pa.Table:
+        numbers, _ = self.place()
+        rows = []
+        for report, mine in zip(self.reports, numbers, strict=True):
+            held = report.table("devices").to_pylist()
+            rows += [{**row, "device_id": mine[row["device_id"]]} for row in held if row["device_id"] in mine]
+        self.tell()
+        return schema.from_rows("devices", rows)
+
+    def table(self, name: str) -> pa.Table:
+        numbers, added = self.place()
+        parts, rows = [], 0
+        for rank, report in enumerate(self.reports):
+            part = _alike(report.compact(name), name)
+            columns = dict(zip(part.column_names, part.columns, strict=True))
+            for column, values in columns.items():
+                columns[column] = _moved(name, column, values, rank, numbers[rank], added[rank], rows)
+            if "rank" in columns:
+                columns["rank"] = pa.repeat(pa.scalar(rank, pa.int32()), part.num_rows)
+            parts.append(pa.table(columns))
+            rows += part.num_rows
+        self.tell()
+        return pa.concat_tables(parts).unify_dictionaries()
+
+    def tell(self) -> None:
+        """Pass on what the readers met since the last time, with the rank."""
+        for rank, report in enumerate(self.reports):
+            for problem in report.problems:
+                key = (rank, problem.code, problem.message)
+                more = problem.count - self._told.get(key, 0)
+                if more:
+                    self._told[key] = problem.count
+                    where = f"rank {rank}{', ' + problem.where if problem.where else ''}"
+                    self.problems.add(
+                        problem.severity, problem.code, problem.message, where=where, count=more, advice=problem.advice
+                    )  # fmt: skip
+
+
+def _moved(
+    table: str, column: str, values: Any, rank: int, devices: Mapping[int, int], added: int, rows: int
+) -> Any:
+    """Return a column of one rank in the numbers of the job."""
+    if column in KEYS.get(table, ()):
+        return pc.add(values, rows)
+    if column.endswith("_ns") and column != "duration_ns":
+        return pc.add(values, added)
+    if column == "process_id":
+        return pc.add(pc.bit_wise_and(values, (1 << PROCESS_BITS) - 1), rank << PROCESS_BITS)
+    if column in ("device_id", "peer_device_id"):
+        known = pa.array(list(devices), pa.int32())
+        at = pc.index_in(values, known)
+        return pc.take(pa.array(list(devices.values()), pa.int32()), at)
+    return values
+
+
+def _alike(table: pa.Table, name: str) -> pa.Table:
+    """Return the columns in types that are the same for every rank: texts as dictionaries, numbers as the schema says."""
+    columns = {}
+    for field_ in schema.TABLES[name]:
+        kind = pa.dictionary(pa.int32(), pa.string()) if pa.types.is_string(field_.type) else field_.type
+        held = table.column(field_.name)
+        columns[field_.name] = held if held.type == kind else _cast(held, kind)
+    return pa.table(columns)
+
+
+def _cast(held: Any, kind: pa.DataType) -> Any:
+    if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(held.type):
+        return held.cast(pa.string()).dictionary_encode()
+    if pa.types.is_dictionary(held.type) and not pa.types.is_dictionary(kind):
+        return held.cast(held.type.value_type).cast(kind)
+    return held.cast(kind)
+
+
+def shifts(work: Sequence[Work], classes: Path = DEFAULT) -> list[int]:
+    """Return what to add to the times of each rank so that common collectives end together."""
+    ends = [_ends(one, classes) for one in work]
+    out = [0]
+    for one, mine in zip(work[1:], ends[1:], strict=True):
+        common = list(_differences(ends[0], mine))
+        if common:
+            out.append(int(np.median(np.concatenate(common))))
+        elif len(one) and len(work[0]):
+            out.append(int(work[0].start[0]) - int(one.start[0]))
+        else:
+            out.append(0)
+    return out
+
+
+def _differences(one: Mapping[str, Ints], other: Mapping[str, Ints]) -> Iterator[Ints]:
+    for name, ends in one.items():
+        if len(other.get(name, ())) == len(ends):
+            yield ends - other[name]
+
+
+def _ends(work: Work, classes: Path) -> dict[str, Ints]:
+    """Return the ends of the collectives by name, in order of start."""
+    kinds = [kind for kind, _ in classify(work.name.texts, classes)]
+    rows = np.flatnonzero((work.kind == KERNEL) & communicates(work, kinds)[work.name.codes])
+    codes = work.name.codes[rows]
+    return {work.name.texts[code]: work.end[rows[codes == code]] for code in np.unique(codes).tolist()}
