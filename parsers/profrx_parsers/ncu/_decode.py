@@ -45,15 +45,14 @@ def decode(data: memoryview, entries: MetricEntries, lookup: Lookup, problems: P
     values = _Values(len(code))
     for part in slices(data, start):
         values.fill(part, data, raw, start[part], at[part], stop[part])
-    kind, number, tail = values.kind, values.number, values.tail
-    text_start, text_stop = values.text_start, values.text_stop
+    store = MetricStore(
+        data, len(entries.bounds) - 1, lookup.labels, launch, code, values.kind, values.number,
+        values.text_start, values.text_stop, values.tail, stop,
+    )  # fmt: skip
     if values.bad.any():
         _bad(start[values.bad], "does not decode", problems)
-        columns = (launch, code, kind, number, text_start, text_stop, tail, stop)
-        launch, code, kind, number, text_start, text_stop, tail, stop = (c[~values.bad] for c in columns)
-    return MetricStore(
-        data, len(entries.bounds) - 1, lookup.labels, launch, code, kind, number, text_start, text_stop, tail, stop
-    )
+        store = store.only(~values.bad)
+    return store
 
 
 def _named(
@@ -118,7 +117,8 @@ def _unusual(raw: NDArray[np.uint8], at: Ints, stop: Ints) -> NDArray[np.bool_]:
     usual = (tail == stop) | (behind == 0x1A) | ((behind == 0x20) & (tail + 2 == stop))
     usual |= has_value & (length >= 0x80)
     usual |= at < 0
-    return ~usual
+    unusual: NDArray[np.bool_] = ~usual
+    return unusual
 
 
 def _split(

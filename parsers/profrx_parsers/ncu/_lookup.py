@@ -133,7 +133,9 @@ def look_up(table: NameTable, wanted: frozenset[str] | None, structural: frozens
 
 def _everything(table: NameTable) -> Lookup:
     code_of: dict[str, int] = {}
-    code_of_id = [code_of.setdefault(_text(one), len(code_of)) for part in table.records for one in part.to_pylist()]
+    code_of_id = [
+        code_of.setdefault(_text(one), len(code_of)) for part in table.records for one in part.to_pylist()
+    ]
     labels = Labels(list(code_of), np.ones(len(code_of), np.bool_))
     return Lookup(labels, np.array(code_of_id, np.int32))
 
@@ -161,7 +163,9 @@ def _prefixed(table: NameTable) -> Iterator[tuple[int, str]]:
     """Yield id and name of the strings that mention a counter domain."""
     first = 0
     for records in table.records:
-        offsets = np.frombuffer(records.buffers()[1], np.int32)[records.offset : records.offset + len(records) + 1]
+        offsets = np.frombuffer(records.buffers()[1], np.int32)[
+            records.offset : records.offset + len(records) + 1
+        ]
         stored = memoryview(records.buffers()[2])
         seen = -1
         for found in _DOMAIN.finditer(stored):

@@ -7,7 +7,7 @@ the last entry counts, as in the vendor's own module. Names resolve through the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -71,6 +71,11 @@ class MetricStore:
     text_stop: Ints
     tail: Ints
     stop: Ints
+
+    def only(self, mask: NDArray[np.bool_]) -> MetricStore:
+        """Return a store of the marked elements."""
+        columns = ("launch", "code", "kind", "number", "text_start", "text_stop", "tail", "stop")
+        return replace(self, **{name: getattr(self, name)[mask] for name in columns})
 
     @cached_property
     def _by_code(self) -> tuple[Ints, Ints]:
@@ -138,7 +143,9 @@ class MetricStore:
         is_text = kind == g.TEXT
         texts = pa.nulls(len(code), pa.string())
         if is_text.any():
-            told = pa.array(map(self._text, np.flatnonzero(chosen & (self.kind == g.TEXT)).tolist()), pa.string())
+            told = pa.array(
+                map(self._text, np.flatnonzero(chosen & (self.kind == g.TEXT)).tolist()), pa.string()
+            )
             texts = told.take(pa.array(np.cumsum(is_text) - 1, mask=~is_text))
         columns = {
             "launch_id": pa.array(launch),

@@ -129,7 +129,10 @@ def undamaged(data: memoryview, span: Span) -> pa.BinaryArray | None:
         if not (high[wide] < 0x20).all() or not high[wide].all():
             return None
         size[wide] += (high[wide].astype(np.int64) << 7) - 0x80 + 1
-    if not np.array_equal(size, offsets[1:]) or len(control) != len(tags) + np.count_nonzero(length < 0x20) + few:
+    if (
+        not np.array_equal(size, offsets[1:])
+        or len(control) != len(tags) + np.count_nonzero(length < 0x20) + few
+    ):
         return None
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data[start:stop])]
     return pa.Array.from_buffers(pa.binary(), len(tags), buffers)

@@ -187,7 +187,9 @@ def _scan_one(
         pos = resumed
 
 
-def _walk(block: Buffer, base: int, pos: int, result: Result, entries: MetricEntries, metric_tag: int) -> None:
+def _walk(
+    block: Buffer, base: int, pos: int, result: Result, entries: MetricEntries, metric_tag: int
+) -> None:
     """Walk the fields of a result from `pos` on; `base` is where its block lies in the file.
 
     Raises `WireError` at the first inconsistency.

@@ -30,7 +30,7 @@ from profrx_parsers.ncu._metrics import MetricStore, NumberColumns
 from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
 from profrx_parsers.ncu._units import unit_of
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Report, ReportInfo, Wanted
+from profrx_parsers.report import Loader, Report, ReportInfo, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,7 +77,7 @@ def read(source: Source, wanted: Wanted) -> Report:
     problems.defer(session)
     problems.defer(partial(_doubts.check, store, problems))
     instances = Instances(store, problems)
-    loaders = {
+    loaders: dict[str, Loader] = {
         "launches": partial(_launches.table, data, results, store),
         "metrics": store.table,
         "instances": partial(instances.table, wanted.metrics),
