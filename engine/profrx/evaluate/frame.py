@@ -87,8 +87,11 @@ class Supply(Protocol):
     def source(self, kind: str, column: str) -> pa.Array | None:
         """Return a column of the launches, device or timeline table, None when there is none."""
 
-    def instances(self, name: str) -> Members | None:
-        """Return the members of an instanced vendor metric, None when no row has any."""
+    def instances(self, name: str, rows: Any | None = None) -> Members | None:
+        """Return the members of an instanced vendor metric, None when no row has any.
+
+        Where only some `rows` (row numbers) are asked for, members of others may be left out.
+        """
 
     def alternatives(self, name: str, arch: float | None) -> tuple[str, ...]:
         """Return the names that the report's own section options give for a metric."""
@@ -222,6 +225,7 @@ class _Taken:
         self._rows = rows
         self._indices = pa.array(rows)
         self._total = total
+        self._kept: dict[str, Members | None] = {}
 
     def raw(self, name: str) -> pa.Array | None:
         column = self._base.raw(name)
@@ -237,8 +241,13 @@ class _Taken:
         found = self._base.source(kind, column)
         return None if found is None else found.take(self._indices)
 
-    def instances(self, name: str) -> Members | None:
-        members = self._base.instances(name)
+    def instances(self, name: str, rows: Any | None = None) -> Members | None:
+        if name not in self._kept:
+            self._kept[name] = self._picked(name)
+        return self._kept[name]
+
+    def _picked(self, name: str) -> Members | None:
+        members = self._base.instances(name, self._rows)
         if members is None:
             return None
         place = np.full(self._total, -1, dtype=np.int64)
@@ -293,8 +302,8 @@ class TableSupply:
         """Return a column of a normalised table."""
         return self.tables.get(kind, {}).get(column)
 
-    def instances(self, name: str) -> Members | None:
-        """Return the members of an instanced metric."""
+    def instances(self, name: str, rows: Any | None = None) -> Members | None:
+        """Return the members of an instanced metric, of all rows."""
         return self.members.get(name)
 
     def alternatives(self, name: str, arch: float | None) -> tuple[str, ...]:

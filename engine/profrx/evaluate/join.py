@@ -81,7 +81,8 @@ class JoinedSupply:
         self._strict = strict
         self._raw: dict[str, pa.Array | None] = {}
         self._sources: dict[tuple[str, str], pa.Array | None] = {}
-        self._members: dict[str, Members | None] = {}
+        self._members: dict[tuple[str, bytes], Members | None] = {}
+        self._starts = np.cumsum([0, *(part.rows for part in parts)])
 
     def raw(self, name: str) -> pa.Array | None:
         """Return a vendor metric of all parts, in the unit of the first that has one."""
@@ -137,20 +138,23 @@ class JoinedSupply:
             self._sources[key] = self._concat([part.source(kind, column) for part in self._parts])
         return self._sources[key]
 
-    def instances(self, name: str) -> Members | None:
-        """Return the members of an instanced metric of all parts."""
-        if name not in self._members:
-            self._members[name] = self._joined_members(name)
-        return self._members[name]
+    def instances(self, name: str, rows: Any | None = None) -> Members | None:
+        """Return the members of an instanced metric: of all parts, or of those that hold some of `rows`."""
+        wanted = np.ones(len(self._parts), dtype=bool)
+        if rows is not None:
+            wanted[:] = False
+            wanted[np.searchsorted(self._starts, rows, side="right") - 1] = True
+        key = (name, wanted.tobytes())
+        if key not in self._members:
+            self._members[key] = self._joined_members(name, np.flatnonzero(wanted).tolist())
+        return self._members[key]
 
-    def _joined_members(self, name: str) -> Members | None:
+    def _joined_members(self, name: str, wanted: Sequence[int]) -> Members | None:
         found: list[tuple[int, Members]] = []
-        start = 0
-        for part in self._parts:
-            members = part.instances(name)
+        for at in wanted:
+            members = self._parts[at].instances(name)
             if members is not None:
-                found.append((start, members))
-            start += part.rows
+                found.append((int(self._starts[at]), members))
         if not found:
             return None
         if self._strict and len({members.unit for _, members in found}) > 1:

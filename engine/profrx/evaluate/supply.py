@@ -90,8 +90,8 @@ class LaunchSupply:
         where = pc.index_in(self._launches.column("device_id"), devices.column("device_id"))
         return found.take(where.combine_chunks())
 
-    def instances(self, name: str) -> Members | None:
-        """Return the members of an instanced metric, decoded for this metric only."""
+    def instances(self, name: str, rows: Any | None = None) -> Members | None:
+        """Return the members of an instanced metric, decoded for this metric only; of all rows."""
         if name not in self._kept:
             self._kept[name] = self._read_instances(name)
         return self._kept[name]

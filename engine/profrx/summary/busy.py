@@ -30,10 +30,9 @@ def busy(report: Report) -> dict[str, Any] | Literal["unknown"]:
 
 
 def is_timeline(report: Report) -> bool:
-    """Whether the report records when kernels ran, in the application's own time."""
+    """Whether the report records when kernels or copies ran, in the application's own time."""
     if (report.info.tool or "") in PROFILED_ALONE or report.info.options.get("kernels_serialised"):
         return False
     launches = report.table("launches")
-    return len(launches) > 0 and all(
-        launches.column(name).null_count < len(launches) for name in ("start_ns", "end_ns")
-    )
+    work = launches if len(launches) else report.compact("copies")
+    return len(work) > 0 and all(work.column(name).null_count < len(work) for name in ("start_ns", "end_ns"))

@@ -77,6 +77,12 @@ class Gaps:
         beyond = int(self.beyond_wait.sum())
         return found - beyond if reason == "sync" else found + beyond if reason == "host" else found
 
+    def uncovered(self, ranges: Union, least: int) -> int:
+        """Return how much of the ``host`` gaps of at least `least` ns no range covers."""
+        rows = (self.reason == REASONS.index("host")) & (self.lengths >= least)
+        starts, ends = self.starts[rows], self.ends[rows]
+        return int((ends - starts - ranges.within(starts, ends)).sum())
+
     def union(self) -> Union:
         """Return the gaps as intervals."""
         return Union(self.starts, self.ends)

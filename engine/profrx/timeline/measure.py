@@ -18,6 +18,10 @@ from profrx.timeline.texts import NONE
 
 SHORT_KERNEL_NS = 10_000
 """A kernel shorter than this costs about as much to launch as to run."""
+PAUSE_NS = 5_000_000
+"""A pause of the host between two ranges that is this long may be a wait for something outside: the next request."""
+OUTSIDE_MOST = 0.5
+"""Share of the kernel time outside every range from which ranges do not describe the program."""
 LARGE_FACTOR = 5
 """A kernel is large beside small operations when it runs at least this many times longer than each of them."""
 
@@ -267,7 +271,7 @@ def _ranges(work: Work, kernels: Work, gaps: Gaps, window: int, context: Context
     out: Values = {"range_count": float(ranges.count)}
     keys = (
         "outside_ranges_share", "idle_dataloader_share", "optimizer_kernel_count_share", "optimizer_window_share",
-        "optimizer_kernel_mean_ns", "optimizer_busy_share",
+        "optimizer_kernel_mean_ns", "optimizer_busy_share", "idle_outside_ranges_share",
     )  # fmt: skip
     out |= dict.fromkeys(keys, None)
     if not context.has_ranges:
@@ -278,6 +282,10 @@ def _ranges(work: Work, kernels: Work, gaps: Gaps, window: int, context: Context
         outside = called & (kernels.path.codes < 0)
         out["outside_ranges_share"] = ratio(float(duration[outside].sum()), float(duration[called].sum()))
     processes = np.unique(work.process)
+    inside = out["outside_ranges_share"]
+    if ranges.outermost is not None and inside is not None and inside < OUTSIDE_MOST:
+        spare = gaps.uncovered(ranges.outermost.union(processes), PAUSE_NS)
+        out["idle_outside_ranges_share"] = ratio(spare, window)
     out["idle_dataloader_share"] = ratio(gaps.union().shared(ranges.loading.union(processes)), window)
     time = ranges.optimizing.union(processes)
     if len(time.starts) and called.any():

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from profrx.timeline.intervals import Bools, Ints, Union, union
 from profrx.timeline.texts import NONE, Names, ints, names
@@ -22,6 +23,8 @@ DIRECTIVES = "^open(acc|mp)"
 STEP_LEAST = 3
 """A name must occur this often to be the step of a loop."""
 SLICE = 1 << 20
+MOST_OUTERMOST = 1_000_000
+"""Outermost ranges that are kept (24 bytes each)."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Ranges:
         first_step: start and end of the first step, None without a loop.
         usual_step_ns: median duration of the later steps.
         named: whether any of them has a name.
+        outermost: ranges that lie in no other one of their thread; None when they are too many to keep.
     """
 
     count: int
@@ -55,6 +59,7 @@ class Ranges:
     first_step: tuple[int, int] | None
     usual_step_ns: float
     named: bool = True
+    outermost: Named | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ class _Part:
     table: pa.Table
     name: Names
     is_range: Bools
+    is_outermost: Bools
     until: int
 
     def rows(self, rows: Ints) -> Named:
@@ -85,7 +91,15 @@ def read_ranges(tables: Sequence[pa.Table], until: int) -> Ranges:
     step = _step(parts)
     first, usual = (None, 0.0) if step is None else _durations(step)
     count = sum(int(p.is_range.sum()) for p in parts)
-    return Ranges(count, loading, optimizing, first, usual, any(p.name.texts for p in parts))
+    named = any(p.name.texts for p in parts)
+    return Ranges(count, loading, optimizing, first, usual, named, _outermost(parts))
+
+
+def _outermost(parts: Sequence[_Part]) -> Named | None:
+    rows = [np.flatnonzero(p.is_range & p.is_outermost) for p in parts]
+    if sum(map(len, rows)) > MOST_OUTERMOST:
+        return None
+    return _join([part.rows(mine) for part, mine in zip(parts, rows, strict=True)])
 
 
 def _part(table: pa.Table, until: int) -> _Part:
@@ -96,7 +110,14 @@ def _part(table: pa.Table, until: int) -> _Part:
         is_range &= ~names(table, "category").hits(DIRECTIVES)
     if len(table) and table.column("start_ns").null_count:
         is_range &= table.column("start_ns").is_valid().to_numpy()
-    return _Part(table, names(table, "name"), is_range, until)
+    return _Part(table, names(table, "name"), is_range, _is_outermost(table), until)
+
+
+def _is_outermost(table: pa.Table) -> Bools:
+    if "depth" not in table.column_names or table.column("depth").null_count == len(table):
+        return np.zeros(len(table), bool)
+    found: Bools = np.asarray(pc.fill_null(pc.equal(table.column("depth"), 0), False))
+    return found
 
 
 def _join(parts: Sequence[Named]) -> Named:

@@ -20,7 +20,7 @@ import numpy as np
 from profrx.timeline.capture import KERNEL, read_timeline
 from profrx.timeline.gaps import REASONS
 from profrx.timeline.metrics import Metrics
-from profrx.timeline.texts import names
+from profrx.timeline.texts import NONE, names
 
 if TYPE_CHECKING:
     from profrx_parsers.report import Report
@@ -29,14 +29,20 @@ LOW_BUSY, HIGH_BUSY = 0.5, 0.9
 LEAST_SHARE = 0.05
 """A kernel under this share of the window is not worth a profile of its own."""
 MOST_KERNELS = 5
+MOSTLY_SET_UP = 0.5
+SMALL_WINDOW = 0.1
+"""Part of the session below which the window alone would hide how little the GPU is used."""
+LEAST_LOST, LEAST_UNMATCHED, UNMATCHED_SHARE, MOST_DISORDER = 0.001, 10, 0.05, 0.01
+"""Limits of the guards `events-lost`, `launches-without-work` and `clocks-disagree`."""
 WARM_LAUNCHES = 3
 """Launches skipped at least: first launches load code and fill caches."""
 
+_SET_UP = "loading, compiling and tuning kernels, first allocations"
 _MEANING = {
     "unknown": "the calls of this work were not recorded",
     "queue": "work was queued: the device's own latency or a wait for another stream",
     "profiler": "the profiler's own work: starting up, emptying its buffers",
-    "first": "set-up: loading, compiling and tuning kernels, first allocations",
+    "first": f"set-up: {_SET_UP}",
     "allocation": "allocating and freeing device memory",
     "copy": "copy calls that block the host",
     "sync": "waiting for the device before submitting more",
@@ -61,7 +67,7 @@ def busy_summary(report: Report) -> dict[str, Any] | None:
     idle = [
         {"reason": r, "share": row[f"idle_{r}_share"], "meaning": _MEANING[r]}
         for r in REASONS
-        if row[f"idle_{r}_share"]
+        if row[f"idle_{r}_share"] and not _lossy(row)
     ]
     idle.sort(key=lambda entry: -entry["share"])
     return {
@@ -80,19 +86,53 @@ def busy_summary(report: Report) -> dict[str, Any] | None:
 
 def _verdict(row: dict[str, Any], idle: list[dict[str, Any]]) -> str:
     busy, settled = row["busy_share"], row["busy_settled_share"] or row["busy_share"]
-    after = f" ({settled:.0%} once set-up is over)" if settled - busy > 0.02 else ""
+    if row["operation_count"] == 1:
+        return "The capture holds a single GPU operation: the window is that operation, so its busy share says nothing."
+    said = f"The GPU is busy {_percent(busy)} of the window{_of_session(row)}"
+    if _lossy(row):
+        return (
+            f"Of what is there, the GPU is busy {_percent(busy)} of the window; GPU work is missing from this capture, "
+            "so it may be busy for longer, and gaps prove nothing."
+        )
+    if (row["clock_disorder_share"] or 0.0) > MOST_DISORDER:
+        return f"{said}; the clocks of host and device do not fit together, so why it idles is unknown."
+    set_up = row["idle_first_share"] or 0.0
+    after = f" ({_percent(settled)} once set-up is over)" if settled - busy > 0.02 else ""
+    if set_up >= MOSTLY_SET_UP:
+        return (
+            f"{said}: {_percent(set_up)} of it is set-up ({_SET_UP}). Once that is over it is busy {_percent(settled)}: "
+            "capture after the warm-up to judge what follows."
+        )
     cause = (
         f" Most of the idle time: {idle[0]['meaning']} ({idle[0]['share']:.0%} of the window)."
         if idle
         else ""
     )
     if settled < LOW_BUSY:
-        return f"The GPU is busy {busy:.0%} of the window{after}: no kernel tuning will show.{cause}"
+        return f"{said}{after}: no kernel tuning will show.{cause}"
     if settled < HIGH_BUSY:
-        return f"The GPU is busy {busy:.0%} of the window{after}: close the gaps first, then tune kernels.{cause}"
-    return (
-        f"The GPU is busy {busy:.0%} of the window{after}: the time is in the kernels and copies themselves."
-    )
+        return f"{said}{after}: close the gaps first, then tune kernels.{cause}"
+    return f"{said}{after}: the time is in the kernels and copies themselves."
+
+
+def _of_session(row: dict[str, Any]) -> str:
+    """Name the share of the session where the window is but a small part of it."""
+    share, session = row["busy_session_share"], row["session_ns"]
+    if share is None or not session or row["window_ns"] >= session * SMALL_WINDOW:
+        return ""
+    return f" and {_percent(share)} of the session of {session / 1e9:.3g} s"
+
+
+def _lossy(row: dict[str, Any]) -> bool:
+    """Whether GPU work is known to be missing, by the limits of the guards of the default pack."""
+    share = row["events_lost_share"]
+    lost = bool(row["loss_count"]) and (share is None or share >= LEAST_LOST)
+    unmatched = (row["unmatched_launch_count"] or 0) >= LEAST_UNMATCHED
+    return lost or (unmatched and row["unmatched_launch_share"] >= UNMATCHED_SHARE)
+
+
+def _percent(share: float) -> str:
+    return "under 1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
 def kernels_worth_profiling(report: Report) -> list[dict[str, Any]]:
@@ -116,9 +156,8 @@ def _worth(report: Report, timeline: Any, kernels: list[dict[str, Any]], busy: f
             break
         short = short_of.get(kernel["subject_id"]) or kernel["subject"]
         same = np.array([short_of.get(t) == short for t in work.name.texts] or [False], bool)
-        rows = np.flatnonzero(same[work.name.codes] & (work.name.codes >= 0))
         code = work.name.texts.index(kernel["subject_id"])
-        skip = _skip(work, rows, code)
+        skip = _skip(work, np.flatnonzero(same[work.name.codes] & (work.name.codes >= 0)), code)
         found.append(
             {
                 "kernel_id": kernel["subject_id"],
@@ -139,8 +178,14 @@ def _worth(report: Report, timeline: Any, kernels: list[dict[str, Any]], busy: f
 def _skip(work: Any, rows: np.ndarray, code: int) -> int:
     """Return how many launches of that bare name come before a typical launch of this very kernel.
 
-    Typical: the one whose duration is nearest to the median, among the launches after the warm-up.
+    Counted as ncu counts: in one process (the one that launches it most), in the order of the calls. Typical: the one
+    whose duration is nearest to the median, among the launches after the warm-up.
     """
+    owners, counts = np.unique(work.process[rows[work.name.codes[rows] == code]], return_counts=True)
+    rows = rows[work.process[rows] == owners[counts.argmax()]]
+    called = work.call_start[rows]
+    if (called != NONE).all():
+        rows = rows[np.argsort(called, kind="stable")]
     mine = np.flatnonzero(work.name.codes[rows] == code)
     settled = mine[min(WARM_LAUNCHES, len(mine) - 1) :]
     duration = (work.end - work.start)[rows]
@@ -149,13 +194,20 @@ def _skip(work: Any, rows: np.ndarray, code: int) -> int:
 
 
 def _command(report: Report, short: str, skip: int) -> str:
-    name = short if re.fullmatch(r"\w+", short) else f"regex:{re.escape(short)}"
+    name = short if re.fullmatch(r"\w+", short) else f"regex:^{_escaped(short)}$"
+    ask = report.extras.get("recorder")
+    begun = " --profile-from-start off" if ask is not None and ask().by_program else ""
     if report.info.tool in ("nsys", "torch.profiler", None):
         return (
-            f"ncu --set full --import-source yes --kernel-name {shlex.quote(name)} --launch-skip {skip} --launch-count 1 "
+            f"ncu --set full --import-source yes{begun} --kernel-name {shlex.quote(name)} --launch-skip {skip} --launch-count 1 "
             f"-o {re.sub(r'[^A-Za-z0-9_]', '_', short)[:60]} APPLICATION"
         )
     return f"rocprof-compute profile --kernel {shlex.quote(short)} --dispatch {skip + 1} --name {re.sub(r'[^A-Za-z0-9_]', '_', short)[:60]} -- APPLICATION"
+
+
+def _escaped(name: str) -> str:
+    """Escape what means something in an ECMAScript expression, and nothing else: it knows no escape of a space."""
+    return re.sub(r"([\\^$.|?*+()\[\]{}])", r"\\\1", name)
 
 
 def _note(kernel: dict[str, Any], busy: float) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from profrx.timeline.capture import KERNEL, Timeline, Work
 from profrx.timeline.intervals import Union, union
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
     from profrx_parsers.report import Report
 
 ZEROED, WRONG_WAY = 0, 1
+SAMPLED = {
+    "sampled_active_share": r"^GR Active \[Throughput %",
+    "sampled_sm_share": r"^SMs Active \[Throughput %",
+}
+"""Metric -> the sampled counter in percent. Source: names in captures of nsys 2023.4 and 2025.3."""
 CHUNKS, LOW_BUSY = 30, 0.5
 """Parts of the window, and the busy share below which a part counts as idle. Source: defaults of the vendor's rule gpu_time_util."""
 
@@ -49,6 +56,19 @@ def without_work(report: Report, timeline: Timeline) -> Values | None:
         "api_call_count": None if lost else float(len(timeline.calls)),
         "range_count": float(timeline.ranges.count) if timeline.has_ranges or not lost else None,
     }
+    return out | _sampled(report)
+
+
+def _sampled(report: Report) -> Values:
+    """Mean of the sampled activity: all that a capture with GPU metrics alone tells about the GPU."""
+    samples = report.compact("samples")
+    name, value = names(samples, "metric"), samples.column("value")
+    out: Values = {}
+    for column, pattern in SAMPLED.items():
+        hit = name.hits(pattern)
+        if hit.any():
+            mean = pc.mean(value.filter(pa.array(hit))).as_py()
+            out[column] = None if mean is None else mean / 100
     return out
 
 
@@ -92,14 +112,11 @@ def _low_phase(work: Work) -> Values:
 
 
 def _directives(report: Report, work: Work) -> Values:
-    """Time in data constructs of OpenACC."""
+    """Time in data constructs of OpenACC; 0 where none was recorded."""
+    if not report.has("ops") or "recorder" not in report.extras:
+        return {}
     ops = report.compact("ops")
-    if not len(ops):
-        return {}
-    category = names(ops, "category")
-    if not category.hits("^openacc").any():
-        return {}
-    data = category.hits("^openacc data$")
+    data = names(ops, "category").hits("^openacc data$")
     start, end = ints(ops, "start_ns"), ints(ops, "end_ns")
     data &= (start != NONE) & (end != NONE)
     span = Union(work.start[:1], np.array([work.end.max()]))

@@ -128,7 +128,8 @@ class Capture:
 
     @cached_property
     def _graphics(self) -> graphics.Flagged | None:
-        return graphics.read_flagged(self.raw)
+        windows = "windows" in (self.facts.system or "").lower()
+        return graphics.read_flagged(self.raw, readable=self.facts.format != "nsys-rep" or not windows)
 
     def graphics(self) -> graphics.Flagged | None:
         """Memory operations of Direct3D 12 that the hardware does not like."""

@@ -35,11 +35,14 @@ class Flagged:
     operations: int
 
 
-def read_flagged(raw: RawTables) -> Flagged | None:
-    """Return the flagged operations; None when the capture holds no such table."""
-    there = raw.names()
-    if not {"DX12_MEMORY_OPERATION", "DX12_API"} <= there:
-        return None
+def read_flagged(raw: RawTables, readable: bool) -> Flagged | None:
+    """Return the flagged operations; None when the form may hold some that cannot be read (`readable` is false).
+
+    An export makes a table when it has rows, so one without the tables recorded no such operation.
+    """
+    if not {"DX12_MEMORY_OPERATION", "DX12_API"} <= raw.names():
+        none = np.empty(0, np.int64)
+        return Flagged(none, none, none, 0) if readable else None
     memory = Frame(
         raw.table(
             "DX12_MEMORY_OPERATION",
@@ -47,7 +50,7 @@ def read_flagged(raw: RawTables) -> Flagged | None:
         )
     )
     calls = Frame(raw.table("DX12_API", ("id", "start", "end", "nameId")))
-    if not memory.rows or not calls.rows or not calls.has("id"):
+    if not calls.has("id") or not memory.has("traceEventId"):
         return None
     order = np.argsort(calls.ints("id"), kind="stable")
     ids, wanted = calls.ints("id")[order], memory.ints("traceEventId")

@@ -33,6 +33,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (DOUBTED, rf"not all {_CUDA} events"),
 )  # fmt: skip
 """Kind -> expression over the text, first match wins. Sampling of the CPU that was throttled loses nothing here."""
+_BY_PROGRAM = re.compile(r"started due to (?:cu|cuda)ProfilerStart", re.IGNORECASE)
 _CPU_ONLY = re.compile(r"sampl|backtrace|throttled", re.IGNORECASE)
 _SAYS: dict[str, tuple[Severity, str, str, str]] = {
     LOST: (
@@ -64,18 +65,21 @@ class Recorder:
         kinds: kind of trouble -> ids of the processes it names (0 = the whole capture); None = the format keeps no
             diagnostics (exports before schema 3.13).
         starts, ends: the recorder's own work in the traced processes (ns); `process` of each.
+        by_program: whether the program itself said when to start (cudaProfilerStart).
     """
 
     kinds: dict[str, frozenset[int]] | None
     starts: Ints
     ends: Ints
     process: Ints
+    by_program: bool = False
 
 
 def read_recorder(raw: RawTables, log: ProblemLog) -> Recorder:
     """Read diagnostics and overhead; what the recorder warns of goes to the log, in own words."""
     table = raw.table("DIAGNOSTIC_EVENT", DIAGNOSTIC_COLUMNS)
     kinds: dict[str, frozenset[int]] | None = None
+    by_program = False
     if table is not None:
         frame = Frame(table.slice(0, MAX_ROWS))
         texts = frame.array("text").to_pylist()
@@ -83,15 +87,12 @@ def read_recorder(raw: RawTables, log: ProblemLog) -> Recorder:
             frame.ints("severity").tolist(), texts, pid_of(frame.ints("globalPid")).tolist(), strict=True
         )
         kinds = _sorted(rows, log)
+        by_program = any(text and _BY_PROGRAM.search(text) for text in texts)
     work = Frame(raw.table("PROFILER_OVERHEAD", OVERHEAD_COLUMNS))
     good = work.known("start") & work.known("end") & (work.ints("end") > work.ints("start"))
     threads, ids = work.ids("globalTid")
-    return Recorder(
-        kinds,
-        work.ints("start")[good],
-        work.ints("end")[good],
-        np.asarray(pid_of(ids)[threads], np.int64)[good],
-    )
+    process = np.asarray(pid_of(ids)[threads], np.int64)[good]
+    return Recorder(kinds, work.ints("start")[good], work.ints("end")[good], process, by_program)
 
 
 def kind_of(text: str) -> str:

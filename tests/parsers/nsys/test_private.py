@@ -18,7 +18,8 @@ from profrx_parsers.schema import TABLES
 
 from .conftest import CASES, ROOT
 
-ALLOWED_VARIABLES = {"PATH", "HOME", "LD_LIBRARY_PATH", "LC_CTYPE"}
+ALLOWED_VARIABLES = {"PATH", "HOME", "LD_LIBRARY_PATH", "LC_CTYPE", "RANK", "LOCAL_RANK", "WORLD_SIZE",
+                     "NCCL_SOCKET_IFNAME", "NCCL_DEBUG", "NCCL_NVLS_ENABLE", "NVSHMEM_DISABLE_NVLS"}  # fmt: skip
 """What the captures set, and what the C library and Python add."""
 INJECTED = re.compile(
     r"NSYS_|QUADD_|CUDA_INJECTION|NVTX_INJECTION|LD_PRELOAD|NV_|PYTHON|_$|NVTX|CUDA|KINETO|TORCH"
