@@ -6,12 +6,12 @@ evaluated once per declaration and frame; metrics once per frame (`Metrics`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from profrx.evaluate import aggregates, operators
@@ -19,7 +19,7 @@ from profrx.evaluate.frame import Members
 from profrx.evaluate.operators import UNDECIDED, UNKNOWN, Value
 from profrx.evaluate.params import Owner, Parameters
 from profrx.evaluate.patterns import matches
-from profrx.evaluate.quantity import ONE, rescale, to_base
+from profrx.evaluate.quantity import ONE, rescale, scalar, to_base
 from profrx.language import ast
 from profrx_parsers.errors import InternalError, RuleError
 
@@ -113,7 +113,7 @@ class Evaluator:
 
     def _quantity(self, node: ast.Quantity) -> Value:
         value = to_base(node.value, node.unit)
-        return pa.scalar(value) if np.isfinite(value) else UNKNOWN
+        return scalar(value) if math.isfinite(value) else UNKNOWN
 
     def _text(self, node: ast.Text) -> Value:
         return pa.scalar(node.value)
