@@ -25,6 +25,7 @@ from profrx_parsers.errors import InternalError, RuleError
 
 if TYPE_CHECKING:
     from profrx.evaluate.metrics import Metrics
+    from profrx.evaluate.notes import Notes
 
 FiredOf = Callable[[str], Value]
 """Outcome of a rule on the frame's rows as a truth column."""
@@ -56,6 +57,7 @@ class Evaluator:
         owner: the declaration whose lets and params are in sight.
         fired: answers ``fired(rule)``.
         inside: set while evaluating the inner expression of an aggregate.
+        notes: what is known of the declaration's expressions; see `notes`.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class Evaluator:
         owner: Owner | None = None,
         fired: FiredOf | None = None,
         inside: Inside | None = None,
+        notes: Notes | None = None,
     ) -> None:
         self.metrics = metrics
         self.params = params
         self.owner = owner
         self.fired = fired
         self.inside = inside
+        self.notes: Notes = {} if notes is None else notes
         self._lets = {let.name: let for let in owner.lets} if owner else {}
         self._own = {param.name: param for param in owner.params} if owner else {}
         self._kept: dict[str, Value] = {}

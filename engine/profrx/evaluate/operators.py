@@ -67,7 +67,7 @@ def _all_finite(column: Value) -> bool:
     """Whether no value is NaN or infinite; may say no where the sum of finite values overflows."""
     if len(column) <= SMALL and column.type.id == _DOUBLE:
         known = int(np.count_nonzero(np.isfinite(column.to_numpy(zero_copy_only=False))))
-        return known == len(column) - column.null_count
+        return bool(known == len(column) - column.null_count)
     total = pc.sum(column).as_py()
     return bool(total is None or math.isfinite(total))
 
