@@ -93,6 +93,7 @@ METRICS: tuple[Metric, ...] = (
     _m("comm_small_count", "communication kernels under 50 us"),
     _m("underfilled_share", "time in which a kernel with fewer blocks than 90 % of the compute units ran alone, communication left out / window_ns", "grid or device unknown"),
     _m("underfilled_fill_share", "blocks / compute units during that time (mean)", "no such time"),
+    _m("underfilled_count", "such kernels, the longest first, that make up half of that time", "grid or device unknown", fold="max"),
     _m("copy_count", "copies, without migrations"),
     _m("copy_share", "time in copies (union) / window_ns"),
     _m("copy_bytes", "bytes copied"),

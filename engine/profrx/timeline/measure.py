@@ -190,13 +190,24 @@ def _underfilled(kernels: Work, window: int, context: Context) -> Values:
     """
     units = context.compute_units
     if not units or not (kernels.blocks > 0).any():
-        return {"underfilled_share": None, "underfilled_fill_share": None}
+        return {"underfilled_share": None, "underfilled_fill_share": None, "underfilled_count": None}
     talk = np.array([*(k == "communication" for k in context.kernel_class), False], bool)[kernels.name.codes]
     thin = (kernels.blocks > 0) & (kernels.blocks < FILLED * units) & ~talk
     shared = overlapping(kernels.start, kernels.end)
     alone = (kernels.end - kernels.start - shared.within(kernels.start, kernels.end))[thin].astype(np.float64)
     fill = ratio(float((alone * kernels.blocks[thin]).sum()), float(alone.sum()) * units)
-    return {"underfilled_share": ratio(float(alone.sum()), window), "underfilled_fill_share": fill}
+    return {
+        "underfilled_share": ratio(float(alone.sum()), window),
+        "underfilled_fill_share": fill,
+        "underfilled_count": _bulk(alone),
+    }
+
+
+def _bulk(times: np.ndarray) -> float:
+    """Return how many of them, the longest first, make up half of their sum."""
+    order = np.sort(times)[::-1]
+    total = float(order.sum())
+    return float(np.searchsorted(np.cumsum(order), total / 2) + 1) if total else 0.0
 
 
 def _copies(work: Work, kernel_time: Union, window: int) -> Values:

@@ -175,7 +175,7 @@ def _spent(work: Work, start: Ints, end: Ints, groups: Mapping[int, CallGroups])
     for kind, time in (
         (cause, gaps.lengths - gaps.profiler - gaps.beyond_wait),
         (np.full(len(cause), SET_UP), gaps.profiler),
-        (np.full(len(cause), HOST), gaps.beyond_wait),
+        (np.where(gaps.is_short, LAUNCH, HOST), gaps.beyond_wait),
     ):
         np.add.at(out, (before[inside], kind[inside]), time[inside])
     out[:, COMPUTE] = np.maximum(pause - out.sum(axis=1), 0)
