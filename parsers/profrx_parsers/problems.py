@@ -6,6 +6,7 @@ places still yields a short table. Codes are documented in ``docs/errors.md``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -45,6 +46,16 @@ class ProblemLog:
     """Collects problems in order of first appearance and counts repeats."""
 
     _rows: dict[tuple[str, str], Problem] = field(default_factory=dict)
+    _deferred: list[Callable[[], object]] = field(default_factory=list)
+
+    def defer(self, check: Callable[[], object]) -> None:
+        """Run a check that adds problems once somebody reads the log, and not before."""
+        self._deferred.append(check)
+
+    def _complete(self) -> dict[tuple[str, str], Problem]:
+        while self._deferred:
+            self._deferred.pop(0)()
+        return self._rows
 
     def add(
         self,
@@ -70,14 +81,14 @@ class ProblemLog:
             else:
                 self._rows[cut] = Problem("info", *cut, where=where, count=count)
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter(self._rows.values())
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._complete().values())
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._complete())
 
     def table(self) -> pa.Table:
         """Return the `problems` table (schema: `schema.PROBLEMS`)."""
         from profrx_parsers import schema
 
-        return schema.from_rows("problems", [vars(p) for p in self._rows.values()])
+        return schema.from_rows("problems", [vars(p) for p in self])

@@ -113,7 +113,7 @@ def read(source: Source, descriptor: Descriptor, match: Match, wanted: Wanted) -
     """Read what `detect` found; for callers that look at the source in between."""
     module, _, function = descriptor.reader.partition(":")
     report: Report = getattr(importlib.import_module(module), function)(source, wanted)
-    report.info.why = report.info.why or match.why
+    report.why = match.why
     for what in source.damage:
         report.problems.add("data-loss", "packing-cut", what, advice="copy the file again")
     return report

@@ -79,16 +79,19 @@ class Report:
     """One capture. Tables are decoded on first use and kept.
 
     Args:
-        info: facts about the capture.
+        info: facts about the capture, or a function that decodes them when they are first looked at.
         loaders: table name -> function that decodes it, in the schema's types or smaller ones (see `compact`);
             a table without loader is empty ("not in this input").
         problems: the log that readers write to, also while loading lazily.
         extras: reader-specific objects for profrx's own use (e.g. the section options of an `.ncu-rep`).
+
+    Attributes:
+        why: why its reader was chosen, for readers that do not say it in `info`.
     """
 
     def __init__(
         self,
-        info: ReportInfo,
+        info: ReportInfo | Callable[[], ReportInfo],
         loaders: Mapping[str, Loader],
         problems: ProblemLog,
         extras: Mapping[str, Any] | None = None,
@@ -96,11 +99,20 @@ class Report:
         unknown = set(loaders) - set(schema.TABLES)
         if unknown:
             raise KeyError(f"no such table: {sorted(unknown)}")
-        self.info = info
+        self.why = ""
+        self._info = info
         self.problems = problems
         self.extras = dict(extras or {})
         self._loaders = dict(loaders)
         self._tables: dict[str, pa.Table] = {}
+
+    @property
+    def info(self) -> ReportInfo:
+        """Facts about the capture."""
+        if not isinstance(self._info, ReportInfo):
+            self._info = self._info()
+        self._info.why = self._info.why or self.why
+        return self._info
 
     def table(self, name: str) -> pa.Table:
         """Return a table by name; `problems` reflects everything decoded so far."""

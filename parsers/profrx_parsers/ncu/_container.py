@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from profrx_parsers.errors import InputError
 from profrx_parsers.ncu import MAGIC
 from profrx_parsers.ncu._block import KINDS, Block, decode, next_start, plausible, repair, u32, well_formed
-from profrx_parsers.ncu._names import NameSpans
+from profrx_parsers.ncu._names import NameTable
 from profrx_parsers.ncu._pages import Passage
 from profrx_parsers.wire import Message, Span, WireError
 
@@ -53,7 +53,7 @@ class Layout:
 
     items: list[Item] = field(default_factory=list)
     sessions: list[Span] = field(default_factory=list)
-    names: NameSpans = field(default_factory=NameSpans)
+    names: NameTable = field(default_factory=NameTable)
     blocks: int = 0
 
 

@@ -8,19 +8,20 @@ slice at once; an entry of any other shape is decoded field by field, and one th
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from profrx_parsers.ncu import _gather as g
-from profrx_parsers.ncu._metrics import MetricStore, Names
+from profrx_parsers.ncu._metrics import MetricStore
 from profrx_parsers.ncu._pages import slices
 from profrx_parsers.wire import Message, WireError, fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from profrx_parsers.ncu._lookup import Lookup
     from profrx_parsers.ncu._results import MetricEntries
     from profrx_parsers.problems import ProblemLog
 
@@ -30,60 +31,64 @@ _ENTRY_FIELDS = (4, 13)
 """Field numbers of metric entries in a result: what a swallowed entry looks like from inside another."""
 
 
-def decode(data: memoryview, entries: MetricEntries, names: Names, problems: ProblemLog) -> MetricStore:
+def decode(data: memoryview, entries: MetricEntries, lookup: Lookup, problems: ProblemLog) -> MetricStore:
     """Decode the values of all located entries whose name is wanted."""
     raw = np.frombuffer(data, dtype=np.uint8)
-    rows = len(entries.bounds) - 1
-    kept = _Kept()
-    for launch, start, stop in _located(entries, data):
+    parts = [
+        _wanted(raw, launch, start, stop, ident, at, lookup, problems)
+        for launch, start, stop, ident, at in _named(data, raw, entries, problems)
+    ]
+    launch, code, start, at, stop = _joined(parts)
+    last = _last_of_each(launch, code, problems)
+    if len(last) < len(code):
+        launch, code, start, at, stop = launch[last], code[last], start[last], at[last], stop[last]
+    values = _Values(len(code))
+    for part in slices(data, start):
+        values.fill(part, data, raw, start[part], at[part], stop[part])
+    store = MetricStore(
+        data, len(entries.bounds) - 1, lookup.labels, launch, code, values.kind, values.number,
+        values.text_start, values.text_stop, values.tail, stop,
+    )  # fmt: skip
+    if values.bad.any():
+        _bad(start[values.bad], "does not decode", problems)
+        store = store.only(~values.bad)
+    return store
+
+
+def _named(
+    data: memoryview, raw: NDArray[np.uint8], entries: MetricEntries, problems: ProblemLog
+) -> Iterator[tuple[Ints, Ints, Ints, NDArray[np.uint64], Ints]]:
+    """Yield launch, start, stop, name id and the offset behind it of the entries, slice by slice."""
+    starts, stops, bounds = (
+        np.frombuffer(column, dtype=np.int64) if len(column) else np.empty(0, np.int64)
+        for column in (entries.starts, entries.stops, entries.bounds)
+    )
+    rows = np.arange(len(bounds) - 1)
+    for part in slices(data, starts):
+        start, stop = starts[part], stops[part]
+        launch = np.repeat(rows, np.diff(bounds.clip(part.start, part.stop)))
         ident, at = g.varints(raw, start + 1, stop)
         unusual = _unusual(raw, at, stop)
         if unusual.any():
             launch, start, stop = _split(data, launch, start, stop, np.flatnonzero(unusual), problems)
             ident, at = g.varints(raw, start + 1, stop)
-        kept.add(launch, start, stop, ident, at, names, problems)
-    launch, code, start, at, stop = kept.columns()
-    last = _last_of_each(launch, code, len(names.names), problems)
-    launch, code, start, at, stop = launch[last], code[last], start[last], at[last], stop[last]
-    values = _Values(len(last))
-    for part in slices(data, start):
-        values.fill(part, data, raw, start[part], at[part], stop[part])
-    if values.bad.any():
-        _bad(start[values.bad], "does not decode", problems)
-    good = ~values.bad
-    return MetricStore(
-        data, rows, names.names, launch[good], code[good], values.kind[good], values.number[good],
-        values.text_start[good], values.text_stop[good], values.tail[good], stop[good],
-    )  # fmt: skip
+        yield launch, start, stop, ident, at
 
 
-def _located(entries: MetricEntries, data: memoryview) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Yield launch, start and stop of the entries, slice by slice."""
-    if not len(entries.starts):
-        return
-    starts = np.frombuffer(entries.starts, dtype=np.int64)
-    stops = np.frombuffer(entries.stops, dtype=np.int64)
-    bounds = np.frombuffer(entries.bounds, dtype=np.int64)
-    for part in slices(data, starts):
-        launch = np.searchsorted(bounds, np.arange(part.start, part.stop), side="right") - 1
-        yield launch, starts[part], stops[part]
-
-
-class _Kept:
-    """The entries whose name is wanted: launch, code, start, offset behind the name, stop."""
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
-
-    def add(
-        self, launch: Ints, start: Ints, stop: Ints, ident: NDArray[np.uint64], at: Ints, names: Names,
-        problems: ProblemLog,
-    ) -> None:  # fmt: skip
-        """Keep the wanted ones of a slice; report those without a name."""
-        whole = (at >= 0) & (stop > start)
-        if not whole.all():
-            _bad(start[~whole], "has no name", problems)
-        known = whole & (ident < names.total)
+def _wanted(
+    raw: NDArray[np.uint8], launch: Ints, start: Ints, stop: Ints, ident: NDArray[np.uint64], at: Ints,
+    lookup: Lookup, problems: ProblemLog,
+) -> tuple[Ints, ...]:  # fmt: skip
+    """Return launch, code, start, offset behind the name, and stop of the entries whose name is wanted."""
+    whole = (at >= 0) & (stop > start)
+    if not whole.all():
+        _bad(start[~whole], "has no name", problems)
+    known = whole & (ident < len(lookup.code_of_id))
+    if known.all():
+        code = lookup.code_of_id.take(ident.view(np.int64))
+    else:
+        code = np.full(len(start), -1, dtype=np.int32)
+        code[known] = lookup.code_of_id[ident[known].astype(np.int64)]
         dangling = np.flatnonzero(whole & ~known)
         if len(dangling):
             problems.add(
@@ -91,29 +96,28 @@ class _Kept:
                 where=f"byte {int(start[dangling[0]])}", count=len(dangling),
                 advice="the end of the file, with late names, is missing: copy or collect it again",
             )  # fmt: skip
-        code = np.full(len(start), -1, dtype=np.int64)
-        code[known] = names.code_of_id[ident[known].astype(np.int64)]
-        wanted = code >= 0
-        self._parts.append((launch[wanted], code[wanted], start[wanted], at[wanted], stop[wanted]))
+    chosen = np.flatnonzero(code >= 0)
+    return launch[chosen], code[chosen].astype(np.int64), start[chosen], at[chosen], stop[chosen]
 
-    def columns(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """Return the five columns of everything kept."""
-        if not self._parts:
-            empty = np.empty(0, dtype=np.int64)
-            return empty, empty, empty, empty, empty
-        launch, code, start, at, stop = (np.concatenate(column) for column in zip(*self._parts, strict=True))
-        return launch, code, start, at, stop
+
+def _joined(parts: list[tuple[Ints, ...]]) -> Iterable[Ints]:
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return (np.empty(0, dtype=np.int64),) * 5
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _unusual(raw: NDArray[np.uint8], at: Ints, stop: Ints) -> NDArray[np.bool_]:
     """Mark entries that hold more than a value, instances and a category: they may have swallowed others."""
-    last = len(raw) - 1
-    has_value = raw[np.clip(at, 0, last)] == 0x12
-    length = raw[np.clip(at + 1, 0, last)]
-    tail = np.where(has_value, at + 2 + length, at)
-    behind = raw[np.clip(tail, 0, last)]
+    has_value = raw.take(at, mode="clip") == 0x12
+    length = raw.take(at + 1, mode="clip")
+    tail = at + has_value * (2 + length.astype(np.int64))
+    behind = raw.take(tail, mode="clip")
     usual = (tail == stop) | (behind == 0x1A) | ((behind == 0x20) & (tail + 2 == stop))
-    unusual: NDArray[np.bool_] = ~usual & ~(has_value & (length >= 0x80)) & (at >= 0)
+    usual |= has_value & (length >= 0x80)
+    usual |= at < 0
+    unusual: NDArray[np.bool_] = ~usual
     return unusual
 
 
@@ -157,19 +161,19 @@ def _fields_until_damage(
         return
 
 
-def _last_of_each(launch: Ints, code: Ints, distinct: int, problems: ProblemLog) -> Ints:
-    """Return the indices of wanted entries, only the last of the same launch and name, in file order."""
-    chosen = np.flatnonzero(code >= 0)
-    key = launch[chosen] * max(distinct, 1) + code[chosen]
+def _last_of_each(launch: Ints, code: Ints, problems: ProblemLog) -> Ints:
+    """Return the indices of the last entry of every launch and metric, in file order."""
+    key = launch << 32 | code
+    ordered = np.sort(key)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return np.arange(len(key))
     _, first = np.unique(key[::-1], return_index=True)
-    if len(first) == len(chosen):
-        return chosen
     problems.add(
         "info", "ncu-repeated-metric",
         "metrics were stored more than once for one result; the last value counts",
-        count=len(chosen) - len(first),
+        count=len(key) - len(first),
     )  # fmt: skip
-    return np.sort(chosen[len(chosen) - 1 - first])
+    return np.sort(len(key) - 1 - first)
 
 
 class _Values:
@@ -187,8 +191,7 @@ class _Values:
         self, part: slice, data: memoryview, raw: NDArray[np.uint8], start: Ints, at: Ints, stop: Ints
     ) -> None:
         """Decode one slice: all usual entries at once, the others field by field."""
-        last = len(raw) - 1
-        has_value = (at < stop) & (raw[np.minimum(at, last)] == 0x12)
+        has_value = (at < stop) & (raw.take(at, mode="clip") == 0x12)
         length, body = g.varints(raw, np.where(has_value, at + 1, at), stop)
         inner_stop = body + length.astype(np.int64)
         fits = has_value & (body >= 0) & (inner_stop <= stop) & (inner_stop >= body)
@@ -196,7 +199,7 @@ class _Values:
             raw, np.where(fits, body, 0), np.where(fits, inner_stop, 0)
         )
         tail = np.where(fits, inner_stop, at)
-        behind = raw[np.minimum(tail, last)]
+        behind = raw.take(tail, mode="clip")
         usual = (tail == stop) | (behind == 0x1A) | ((behind == 0x20) & (tail + 2 == stop))
         for i in np.flatnonzero((has_value & ~fits) | (kind == g.ODD) | ~usual):
             kind[i], number[i], text_start[i], text_stop[i] = g.ABSENT, np.nan, 0, 0

@@ -14,7 +14,7 @@ from profrx_parsers import columns, schema
 from profrx_parsers.errors import InputError
 from profrx_parsers.names import kernel_id, short_name
 from profrx_parsers.ncu import _devices, _launches
-from profrx_parsers.ncu._metrics import plain_name
+from profrx_parsers.ncu._lookup import plain_name
 from profrx_parsers.ncu._session import Session
 from profrx_parsers.ncu._units import unit_of
 from profrx_parsers.report import Report, ReportInfo, Wanted

@@ -27,6 +27,8 @@ _TAGS[[0x0A, 0x15, 0x19, 0x20, 0x28]] = [TEXT, FLOAT, DOUBLE, UINT32, UINT64]
 
 def varints(data: Bytes, at: Ints, stop: Ints) -> tuple[NDArray[np.uint64], Ints]:
     """Decode a number at every offset; return values and the offset behind each (-1 where it does not fit)."""
+    if len(at) <= CHUNK:
+        return _varints(data, at, stop)
     values = np.empty(len(at), dtype=np.uint64)
     after = np.empty(len(at), dtype=np.int64)
     for low in range(0, len(at), CHUNK):
@@ -36,15 +38,14 @@ def varints(data: Bytes, at: Ints, stop: Ints) -> tuple[NDArray[np.uint64], Ints
 
 
 def _varints(data: Bytes, at: Ints, stop: Ints) -> tuple[NDArray[np.uint64], Ints]:
-    last = len(data) - 1
-    byte = data[np.clip(at, 0, last)]
+    byte = data.take(at, mode="clip")
     value = (byte & 0x7F).astype(np.uint64)
     after = at + 1
     open_ = np.flatnonzero(byte >= 0x80)
     for step in range(1, 10):
         if not len(open_):
             break
-        byte = data[np.clip(at[open_] + step, 0, last)]
+        byte = data.take(at[open_] + step, mode="clip")
         value[open_] |= (byte & 0x7F).astype(np.uint64) << np.uint64(7 * step)
         after[open_] += 1
         open_ = open_[byte >= 0x80]
@@ -87,26 +88,28 @@ def values(data: Bytes, at: Ints, stop: Ints) -> tuple[NDArray[np.uint8], NDArra
         start and stop of the text (0 when there is none).
     """
     count = len(at)
-    kind = _TAGS[data[np.clip(at, 0, len(data) - 1)]]
-    kind[at >= stop] = ABSENT
+    kind = _TAGS.take(data.take(at, mode="clip"))
+    size = stop - at
+    kind[size <= 0] = ABSENT
     number = np.full(count, np.nan)
     text_start = np.zeros(count, dtype=np.int64)
     text_stop = np.zeros(count, dtype=np.int64)
-    wide = kind == DOUBLE
-    kind[wide & (stop - at != 9)] = ODD
-    chosen = np.flatnonzero(kind == DOUBLE)
-    number[chosen] = doubles(data, at[chosen] + 1)
-    kind[(kind == FLOAT) & (stop - at != 5)] = ODD
-    chosen = np.flatnonzero(kind == FLOAT)
-    if len(chosen):
+    here = np.bincount(kind, minlength=ODD)
+    if here[DOUBLE]:
+        kind[(kind == DOUBLE) & (size != 9)] = ODD
+        chosen = np.flatnonzero(kind == DOUBLE)
+        number[chosen] = doubles(data, at[chosen] + 1)
+    if here[FLOAT]:
+        kind[(kind == FLOAT) & (size != 5)] = ODD
+        chosen = np.flatnonzero(kind == FLOAT)
         number[chosen] = floats(data, at[chosen] + 1)
-    chosen = np.flatnonzero((kind == UINT64) | (kind == UINT32))
-    if len(chosen):
+    if here[UINT64] or here[UINT32]:
+        chosen = np.flatnonzero((kind == UINT64) | (kind == UINT32))
         whole, after = varints(data, at[chosen] + 1, stop[chosen])
         number[chosen] = whole.astype(np.float64)
         kind[chosen[after != stop[chosen]]] = ODD
-    chosen = np.flatnonzero(kind == TEXT)
-    if len(chosen):
+    if here[TEXT]:
+        chosen = np.flatnonzero(kind == TEXT)
         length, after = varints(data, at[chosen] + 1, stop[chosen])
         fits = (after >= 0) & (after + length.astype(np.int64) == stop[chosen])
         text_start[chosen], text_stop[chosen] = after, stop[chosen]

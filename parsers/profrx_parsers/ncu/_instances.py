@@ -55,7 +55,7 @@ class Instances:
     @property
     def metrics(self) -> frozenset[str]:
         """Names of the metrics that may have instances."""
-        return frozenset(self._store.names)
+        return frozenset(self._store.labels.names)
 
     def table(self, wanted: Collection[str] | None) -> pa.Table:
         """Decode the instances of the wanted metrics (None = all that the store knows), in file order.
@@ -76,6 +76,8 @@ class Instances:
 
     def batches(self, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
         """Yield the same rows piece by piece, for reports whose instances should not be in memory at once."""
+        if self._whole is not None:
+            return iter([self.table(wanted)])
         return self._decoded(wanted, self._problems)
 
     def _decoded(self, wanted: Collection[str] | None, problems: ProblemLog) -> Iterator[pa.Table]:
@@ -88,8 +90,8 @@ class Instances:
 
     def _mask(self, wanted: Collection[str]) -> NDArray[np.bool_]:
         """Mark the wanted ones among the names of the store."""
-        mask = np.zeros(len(self._store.names), dtype=np.bool_)
-        mask[self._store.codes(wanted)] = True
+        mask = np.zeros(len(self._store.labels.names), dtype=np.bool_)
+        mask[self._store.labels.codes(wanted)] = True
         return mask
 
     @cached_property

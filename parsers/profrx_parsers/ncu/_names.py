@@ -1,5 +1,6 @@
 """The name table of an `.ncu-rep`: strings of all blocks, one after the other; a metric's name id is the index.
 
+The strings of a block are found all at once where they prove to form one gapless chain, else one after the other.
 Losing one string would shift every later name to a wrong metric, so a damaged table is repaired only where the
 number of lost strings is certain, and otherwise not used from there on. Names hold no control characters, which
 tells a string that swallowed its neighbours.
@@ -7,49 +8,73 @@ tells a string that swallowed its neighbours.
 
 from __future__ import annotations
 
+import re
 from array import array
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from profrx_parsers.wire import WireError, varint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from profrx_parsers.problems import ProblemLog
     from profrx_parsers.wire import Span
 
 MAX_STRINGS = 1_000_000
 """Strings kept; real reports hold a few thousand."""
+NAME_BYTES = 4095
+"""Longest metric name kept; real ones reach about 160 bytes."""
 _TAG = 0x0A
 _MAX_GAP = 8192
+_AT_ONCE = 4 << 20
+"""Largest block of strings that is looked at as a whole; real ones reach 140 KB."""
+_CONTROL = re.compile(rb"[\x00-\x1f]")
 _ADVICE = "metrics named there are missing, none is misnamed: copy or collect the report again"
 
 
 @dataclass
-class NameSpans:
-    """Where every string lies.
+class NameTable:
+    """All strings, in order.
 
     Attributes:
-        starts, stops: its bytes in the file, in order of the table.
+        records: per block, a binary array of its strings as they are stored, each behind its tag and length
+            (see `record`).
+        total: number of strings.
         lost: True once the count of strings is no longer certain: later ones cannot be numbered.
     """
 
-    starts: array[int] = field(default_factory=lambda: array("q"))
-    stops: array[int] = field(default_factory=lambda: array("q"))
+    records: list[pa.BinaryArray] = field(default_factory=list)
+    total: int = 0
     lost: bool = False
 
     def add(self, data: memoryview, span: Span, problems: ProblemLog) -> None:
         """Append the strings of one block."""
+        if span[0] == span[1]:
+            return
         if self.lost:
             problems.add(
                 "data-loss", "ncu-lost-names", "metric names behind a damaged block cannot be numbered",
                 where=f"byte {span[0]}", advice=_ADVICE,
             )  # fmt: skip
             return
+        found = undamaged(data, span)
+        if found is None:
+            found = self._one_by_one(data, span, problems)
+        room = MAX_STRINGS - self.total
+        if len(found) > room:
+            self.lost = True
+            problems.add(
+                "data-loss", "ncu-too-many-names", f"the table of metric names exceeds {MAX_STRINGS:,} strings",
+                where=f"byte {span[0]}", advice=_ADVICE,
+            )  # fmt: skip
+            found = found[:room]
+        if len(found):
+            self.records.append(found)
+            self.total += len(found)
+
+    def _one_by_one(self, data: memoryview, span: Span, problems: ProblemLog) -> pa.BinaryArray:
         pos, stop = span
         starts, stops, failed = chain(data, pos, stop)
         while failed is not None:
@@ -68,104 +93,72 @@ class NameSpans:
             more_starts, more_stops, failed = chain(data, found, stop)
             starts.extend(more_starts)
             stops.extend(more_stops)
-        room = MAX_STRINGS - len(self.starts)
-        if len(starts) > room:
-            self.lost = True
-            problems.add(
-                "data-loss", "ncu-too-many-names", f"the table of metric names exceeds {MAX_STRINGS:,} strings",
-                where=f"byte {starts[room]}", advice=_ADVICE,
-            )  # fmt: skip
-        self.starts.extend(starts[:room])
-        self.stops.extend(stops[:room])
-
-    def texts(self, data: memoryview, longest: int) -> Iterator[bytes]:
-        """Yield every string, cut to `longest` bytes; neighbours are copied out of the file together."""
-        if not len(self.starts):
-            return
-        starts = np.frombuffer(self.starts, dtype=np.int64)
-        stops = np.minimum(np.frombuffer(self.stops, dtype=np.int64), starts + longest)
-        apart = np.flatnonzero((starts[1:] - stops[:-1] > _MAX_GAP) | (starts[1:] < stops[:-1])) + 1
-        for low, high in pairwise([0, *apart.tolist(), len(starts)]):
-            first = int(starts[low])
-            run = bytes(data[first : int(stops[high - 1])])
-            ends = (stops[low:high] - first).tolist()
-            for start, stop in zip((starts[low:high] - first).tolist(), ends, strict=True):
-                yield run[start:stop]
+        texts = (bytes(data[a : min(b, a + NAME_BYTES)]) for a, b in zip(starts, stops, strict=True))
+        return pa.array([record(text) for text in texts], pa.binary())
 
 
-def chain(data: memoryview, pos: int, stop: int) -> tuple[array[int], array[int], int | None]:
-    """Follow strings from `pos`; return starts, stops, and where it fails (None = it reaches `stop`)."""
-    starts, stops = array("q"), array("q")
-    block = bytes(data[pos:stop])
-    found = _sound(block, pos)
-    if found is not None:
-        return *found, None
-    base, size = pos, stop - pos
-    at = 0
-    failed = None
-    try:
-        while at < size:
-            if block[at] != _TAG:
-                failed = at
-                break
-            length, begin = block[at + 1], at + 2
-            if length >= 0x80:
-                length, begin = varint(block, at + 1, size)
-            if length > size - begin:
-                failed = at
-                break
-            starts.append(base + begin)
-            at = begin + length
-            stops.append(base + at)
-            if len(starts) > MAX_STRINGS:
-                break
-    except (IndexError, WireError):
-        failed = at
-    swallowed = _first_with_control(block, base, starts, stops)
-    if swallowed is not None:
-        failed = starts[swallowed] - base - 2
-        del starts[swallowed:], stops[swallowed:]
-    return starts, stops, None if failed is None else base + failed
+def record(text: bytes) -> bytes:
+    """Return a string as the table stores it. Of at most `NAME_BYTES`."""
+    size = len(text)
+    head = (_TAG, size) if size < 0x80 else (_TAG, size & 0x7F | 0x80, size >> 7)
+    return bytes(head) + text
 
 
-def _sound(block: bytes, base: int) -> tuple[array[int], array[int]] | None:
-    """Return starts and stops of an undamaged run of strings, found at once; None leaves it to the slow way.
+def undamaged(data: memoryview, span: Span) -> pa.BinaryArray | None:
+    """Return the records of a block; None when they are damaged, unusual, or many.
 
-    Sound names hold no control characters: every tag byte is a tag, or the length (10) behind one. That each string
-    found so ends where the next begins proves the chain.
+    Tags are control characters, names hold none: what could be a tag is found at once. If then the length behind
+    every one leads to the next, from the first byte to the last, those are the strings.
     """
-    raw = np.frombuffer(block, dtype=np.uint8)
-    tags = np.flatnonzero(raw == _TAG)
-    if len(tags) < 2 or tags[0] or len(tags) > MAX_STRINGS:
+    start, stop = span
+    if stop - start > _AT_ONCE:
         return None
-    behind = np.append(False, tags[1:] == tags[:-1] + 1)
-    if (behind[1:] & behind[:-1]).any():
+    raw = np.frombuffer(data, dtype=np.uint8, count=stop - start, offset=start)
+    control = np.flatnonzero(raw < 0x20)
+    tags = control[raw[control] == _TAG]
+    if not len(tags) or tags[0]:
         return None
-    tags = tags[~behind]
-    last = len(raw) - 1
-    low, high = (
-        raw[np.minimum(tags + 1, last)].astype(np.int64),
-        raw[np.minimum(tags + 2, last)].astype(np.int64),
-    )
-    long = low >= 0x80
-    if (long & (high >= 0x80)).any():
+    tags = tags[np.append(True, tags[1:] != tags[:-1] + 1)]  # a length of 10 behind a tag looks like one
+    length, high = raw.take(tags + 1, mode="clip"), raw.take(tags + 2, mode="clip")
+    offsets = np.empty(len(tags) + 1, dtype=np.int32)
+    offsets[:-1], offsets[-1] = tags, len(raw)
+    size = tags + 2 + length
+    wide = length >= 0x80
+    few = int(np.count_nonzero(wide))
+    if few:
+        if not (high[wide] < 0x20).all() or not high[wide].all():
+            return None
+        size[wide] += (high[wide].astype(np.int64) << 7) - 0x80 + 1
+    if (
+        not np.array_equal(size, offsets[1:])
+        or len(control) != len(tags) + np.count_nonzero(length < 0x20) + few
+    ):
         return None
-    begin = tags + 2 + long
-    end = begin + np.where(long, low & 0x7F | high << 7, low)
-    if end[-1] != len(raw) or (end[:-1] != tags[1:]).any():
-        return None
-    starts, stops = array("q", (begin + base).tobytes()), array("q", (end + base).tobytes())
-    return (starts, stops) if _first_with_control(block, base, starts, stops) is None else None
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data[start:stop])]
+    return pa.Array.from_buffers(pa.binary(), len(tags), buffers)
 
 
-def _first_with_control(block: bytes, base: int, starts: array[int], stops: array[int]) -> int | None:
-    if not len(starts):
-        return None
-    control = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) < 0x20) + base
-    first = np.searchsorted(control, np.frombuffer(starts, dtype=np.int64))
-    behind = np.searchsorted(control, np.frombuffer(stops, dtype=np.int64))
-    bad = np.flatnonzero(first != behind)
-    return int(bad[0]) if len(bad) else None
+def chain(
+    data: memoryview, pos: int, stop: int, most: int | None = None
+) -> tuple[array[int], array[int], int | None]:
+    """Follow strings from `pos`, at most so many; return starts, stops, and where it fails (None = nowhere)."""
+    starts, stops = array("q"), array("q")
+    most = MAX_STRINGS + 1 if most is None else most
+    try:
+        while pos < stop and len(starts) < most:
+            if data[pos] != _TAG or pos + 1 == stop:
+                return starts, stops, pos
+            length, begin = data[pos + 1], pos + 2
+            if length >= 0x80:
+                length, begin = varint(data, pos + 1, stop)
+            if length > stop - begin or _CONTROL.search(data, begin, begin + length):
+                return starts, stops, pos
+            starts.append(begin)
+            pos = begin + length
+            stops.append(pos)
+    except WireError:
+        return starts, stops, pos
+    return starts, stops, None
 
 
 def _one_damaged(
@@ -209,5 +202,4 @@ def _clean(text: bytes) -> bool:
 
 
 def _goes_on(data: memoryview, pos: int, stop: int) -> bool:
-    starts, _, broken = chain(data, pos, stop)
-    return broken is None or len(starts) >= 3
+    return chain(data, pos, stop, 3)[2] is None

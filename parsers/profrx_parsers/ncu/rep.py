@@ -7,7 +7,7 @@ What is decoded up front: where everything lies, launches' identity, the metrics
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from profrx_parsers import columns
@@ -15,7 +15,6 @@ from profrx_parsers.ncu import (
     _clocks,
     _devices,
     _doubts,
-    _instances,
     _launches,
     _lines,
     _options,
@@ -25,19 +24,24 @@ from profrx_parsers.ncu import (
 )
 from profrx_parsers.ncu._container import walk
 from profrx_parsers.ncu._decode import decode
-from profrx_parsers.ncu._metrics import MetricStore, Names, NumberColumns
+from profrx_parsers.ncu._instances import Instances
+from profrx_parsers.ncu._lookup import Labels, look_up
+from profrx_parsers.ncu._metrics import MetricStore, NumberColumns
 from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
 from profrx_parsers.ncu._units import unit_of
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Report, ReportInfo, Wanted
+from profrx_parsers.report import Loader, Report, ReportInfo, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from profrx_parsers.ncu._session import Session
     from profrx_parsers.problems import Severity
     from profrx_parsers.source import Source
 
 
+STRUCTURAL = _launches.STRUCTURAL | _devices.STRUCTURAL | _lines.STRUCTURAL
+"""Metrics that other tables need: decoded whatever the caller wants."""
 _PLAUSIBLE_FIELD = 60
 """Unknown fields up to here are taken for a later version's, higher ones for damage."""
 
@@ -45,8 +49,12 @@ _PLAUSIBLE_FIELD = 60
 class _UnitsByName(Mapping[str, str]):
     """Units of a report's metrics, looked up when asked for."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the unit of a metric."""
+        return unit_of(name) or default
 
     def __getitem__(self, name: str) -> str:
         unit = unit_of(name)
@@ -55,7 +63,7 @@ class _UnitsByName(Mapping[str, str]):
         return unit
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._names if unit_of(name))
+        return (name for name in self._labels.names if unit_of(name))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -66,37 +74,29 @@ def read(source: Source, wanted: Wanted) -> Report:
     problems = ProblemLog()
     data = source.data()
     layout = walk(data, problems, source.name)
-    session = _session.merge(data, layout.sessions, problems)
     results, entries = scan(data, layout.items, problems)
-    store = decode(data, entries, Names(data, layout.names, _needed(wanted.metrics)), problems)
+    store = decode(data, entries, look_up(layout.names, wanted.metrics, STRUCTURAL), problems)
     _check_results(results, problems)
-    _doubts.check(store, problems)
-    info = _info(source, data, session, results, wanted)
-    instances = _instances.Instances(store, problems)
-    loaders = {
+    session = cache(partial(_session.merge, data, layout.sessions, problems))
+    problems.defer(session)
+    problems.defer(partial(_doubts.check, store, problems))
+    instances = Instances(store, problems)
+    loaders: dict[str, Loader] = {
         "launches": partial(_launches.table, data, results, store),
-        "metrics": partial(store.table, wanted.metrics),
+        "metrics": store.table,
         "instances": partial(instances.table, wanted.metrics),
         "source_lines": partial(
             _lines.table, data, layout.items, results, instances, problems, wanted.private
         ),
         "vendor_findings": partial(_vendor.table, data, results, problems, wanted.private),
-        "devices": partial(_devices.table, session, store, info.driver),
+        "devices": lambda: _devices.table(session(), store, _driver(session(), results)),
     }
     extras = _extras(data, results, store)
     extras["instances"] = instances.plain_table
     extras["instance_batches"] = instances.batches
     if wanted.private:
         extras["source_files"] = partial(_lines.embedded_files, data, layout.items)
-    return Report(info, loaders, problems, extras)
-
-
-@lru_cache(maxsize=4)
-def _needed(metrics: frozenset[str] | None) -> frozenset[str] | None:
-    """Add the metrics that tables are made of to those that are wanted."""
-    if metrics is None:
-        return None
-    return metrics | _launches.STRUCTURAL | _devices.STRUCTURAL | _lines.STRUCTURAL
+    return Report(lambda: _info(source, session(), results, wanted), loaders, problems, extras)
 
 
 def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> 
         store.rows,
         NumberColumns(store, text=False),
         NumberColumns(store, text=True),
-        _UnitsByName(store.names),
+        _UnitsByName(store.labels),
     )
     return {
         columns.EXTRA: wide,
@@ -114,9 +114,7 @@ def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> 
     }
 
 
-def _info(
-    source: Source, data: memoryview, session: _session.Session, results: Sequence[Result], wanted: Wanted
-) -> ReportInfo:
+def _info(source: Source, session: Session, results: Sequence[Result], wanted: Wanted) -> ReportInfo:
     versions = session.versions
     private: dict[str, Any] = {}
     if wanted.private:
@@ -127,7 +125,7 @@ def _info(
         tool="ncu",
         tool_version=_version(versions.get("Nsight Compute Target")),
         captured_at=session.captured_at(),
-        driver=versions.get("Display Driver Version") or _clocks.driver(results),
+        driver=_driver(session, results),
         runtime_version=versions.get("CUDA Version"),
         platform=session.platform,
         clocks=_clocks.summary(results),
@@ -135,6 +133,10 @@ def _info(
         options=_options.parse(session.command_line),
         private=private,
     )
+
+
+def _driver(session: Session, results: Sequence[Result]) -> str | None:
+    return session.versions.get("Display Driver Version") or _clocks.driver(results)
 
 
 def _version(text: str | None) -> str | None:

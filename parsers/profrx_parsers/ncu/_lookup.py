@@ -1,0 +1,181 @@
+"""From name ids to metrics: which strings of a report's name table name a metric that is wanted.
+
+A metric is referred to by its code, a small number. For a projection the codes are the same in every report,
+whatever its name table says, so that names, units and what else depends on the name alone are made once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from profrx_parsers.ncu._names import NAME_BYTES, record
+from profrx_parsers.ncu._units import unit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from numpy.typing import NDArray
+
+    from profrx_parsers.ncu._names import NameTable
+
+    Codes = NDArray[np.int32]
+
+_DOMAIN = re.compile(rb"Triage")
+_KEPT = 1000
+"""Most names with a counter domain that are kept over reports; real reports hold a few dozen."""
+
+
+def plain_name(name: str) -> str:
+    """Strip the counter-domain prefix, which differs per chip and version (``FBSP.TriageSCG.dramc__…``)."""
+    head, dot, tail = name.partition(".Triage")
+    if dot and head.isidentifier() and "." in tail:
+        return tail.partition(".")[2]
+    if name.startswith("Triage") and "." in name:
+        return name.partition(".")[2]
+    return name
+
+
+class Labels:
+    """Names of metrics by code, and what depends on them alone.
+
+    Args:
+        names: distinct names; their index is the code.
+        asked: whether the caller asked for the metric, else only other tables need it.
+    """
+
+    def __init__(self, names: Sequence[str], asked: NDArray[np.bool_]) -> None:
+        self.names = names
+        self.asked = asked
+        self._kinds: dict[Callable[[str], int], NDArray[np.uint8]] = {}
+
+    @cached_property
+    def array(self) -> pa.StringArray:
+        """The names as an Arrow array."""
+        return pa.array(self.names, pa.string())
+
+    @cached_property
+    def code_of(self) -> dict[str, int]:
+        """Name -> code."""
+        return {name: code for code, name in enumerate(self.names)}
+
+    @cached_property
+    def units(self) -> tuple[Codes, pa.StringArray]:
+        """The unit of every code, as its place among the distinct units; -1 where there is none."""
+        units = [unit_of(name) for name in self.names]
+        distinct = sorted({unit for unit in units if unit})
+        place: dict[str | None, int] = {unit: at for at, unit in enumerate(distinct)}
+        return np.array([place.get(unit, -1) for unit in units], np.int32), pa.array(distinct, pa.string())
+
+    @cached_property
+    def _prefixed(self) -> dict[str, list[int]]:
+        """Name without its counter domain -> codes of the names that have one."""
+        found: dict[str, list[int]] = {}
+        for code, name in enumerate(self.names):
+            plain = plain_name(name)
+            if plain != name:
+                found.setdefault(plain, []).append(code)
+        return found
+
+    def codes(self, wanted: Collection[str]) -> list[int]:
+        """Return the codes of metrics by their names, with or without counter domain."""
+        found = [code for name in wanted if (code := self.code_of.get(name)) is not None]
+        if self._prefixed:
+            found += [code for name in wanted for code in self._prefixed.get(name, ())]
+        return found
+
+    def kinds(self, judge: Callable[[str], int]) -> NDArray[np.uint8]:
+        """Return what a function says of every name."""
+        if judge not in self._kinds:
+            self._kinds[judge] = np.fromiter(map(judge, self.names), np.uint8, len(self.names))
+        return self._kinds[judge]
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A name table seen from the metrics that are wanted.
+
+    Attributes:
+        labels: the metrics by code.
+        code_of_id: name id -> code; -1 = not wanted.
+    """
+
+    labels: Labels
+    code_of_id: Codes
+
+
+def look_up(table: NameTable, wanted: frozenset[str] | None, structural: frozenset[str]) -> Lookup:
+    """Find the wanted metrics (None = all of them), and the structural ones, in a name table."""
+    if wanted is None:
+        return _everything(table)
+    parts = [np.empty(0, np.int32)]
+    for records in table.records:
+        parts.append(pc.index_in(records, value_set=_records(wanted, structural)).fill_null(-1).to_numpy())
+    code_of_id = np.concatenate(parts)
+    needed = wanted | structural
+    prefixed: dict[str, list[int]] = {}
+    for ident, name in _prefixed(table):
+        plain = plain_name(name)
+        if plain != name and not needed.isdisjoint((name, plain)):
+            prefixed.setdefault(name, []).append(ident)
+    labels = (_labels if len(prefixed) <= _KEPT else _labels.__wrapped__)(wanted, structural, tuple(prefixed))
+    for code, idents in enumerate(prefixed.values(), len(labels.names) - len(prefixed)):
+        code_of_id[idents] = code
+    return Lookup(labels, code_of_id)
+
+
+def _everything(table: NameTable) -> Lookup:
+    code_of: dict[str, int] = {}
+    code_of_id = [
+        code_of.setdefault(_text(one), len(code_of)) for part in table.records for one in part.to_pylist()
+    ]
+    labels = Labels(list(code_of), np.ones(len(code_of), np.bool_))
+    return Lookup(labels, np.array(code_of_id, np.int32))
+
+
+@lru_cache(maxsize=16)
+def _labels(wanted: frozenset[str], structural: frozenset[str], prefixed: tuple[str, ...]) -> Labels:
+    names = [*_sorted(wanted, structural), *prefixed]
+    asked = [name in wanted for name in names[: -len(prefixed) or None]]
+    asked += [name in wanted or plain_name(name) in wanted for name in prefixed]
+    return Labels(names, np.array(asked, np.bool_))
+
+
+def _sorted(wanted: frozenset[str], structural: frozenset[str]) -> list[str]:
+    return sorted(name for name in wanted | structural if plain_name(name) == name)
+
+
+@lru_cache(maxsize=16)
+def _records(wanted: frozenset[str], structural: frozenset[str]) -> pa.BinaryArray:
+    """The wanted names as a name table would store them."""
+    encoded = (name.encode("utf-8", "replace")[:NAME_BYTES] for name in _sorted(wanted, structural))
+    return pa.array(map(record, encoded), pa.binary())
+
+
+def _prefixed(table: NameTable) -> Iterator[tuple[int, str]]:
+    """Yield id and name of the strings that mention a counter domain."""
+    first = 0
+    for records in table.records:
+        offsets = np.frombuffer(records.buffers()[1], np.int32)[
+            records.offset : records.offset + len(records) + 1
+        ]
+        stored = memoryview(records.buffers()[2])
+        seen = -1
+        for found in _DOMAIN.finditer(stored):
+            at = int(np.searchsorted(offsets, found.start(), side="right")) - 1
+            if seen < at < len(records):
+                yield first + at, _text(bytes(stored[offsets[at] : offsets[at + 1]]))
+                seen = at
+        first += len(records)
+
+
+def _text(stored: bytes) -> str:
+    """Decode a record; damaged UTF-8 is replaced."""
+    return stored[2 if stored[1] < 0x80 else 3 :].decode("utf-8", "replace")
