@@ -226,6 +226,7 @@ def _found(outcomes: Outcomes, reports: Mapping[int, Report], top: int | None) -
     findings = findings_of_many(outcomes, group.candidates(outcomes), reports, top)
     unknown = unjudged.unknown_of_many(outcomes, reports)
     blocked = unjudged.blocked_of_many(outcomes)
+    coverage = unjudged.coverage(outcomes)
     return {
         at: ReportFindings(
             source=report.info.source,
@@ -238,6 +239,7 @@ def _found(outcomes: Outcomes, reports: Mapping[int, Report], top: int | None) -
             devices=_devices(report),
             verdicts=verdicts.get(at, []),
             findings=findings[at],
+            coverage=coverage.get(at),
             unknown=unknown[at],
             blocked=blocked.get(at, []),
         )

@@ -1,7 +1,8 @@
-"""What could not be judged in one report: unknown rules with what is missing, blocked rules with the guard."""
+"""What could not be judged in one report: unknown rules with what is missing, blocked rules with the guard; and how many could."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,18 @@ from profrx.evaluate import collect, operators, trace
 from profrx.evaluate.closer import closer_evaluator, lookup
 from profrx.evaluate.lacking import NOT_COLLECTED, not_computable
 from profrx.evaluate.lacking import missing as names_missing
-from profrx.evaluate.outcomes import BLOCKED, UNKNOWN, guard_mask
+from profrx.evaluate.outcomes import (
+    BLOCKED,
+    FIRED,
+    NOT_APPLICABLE,
+    NOT_FIRED,
+    SKIPPED,
+    UNKNOWN,
+    guard_mask,
+)
 from profrx.language import ast, walk
 from profrx.language.template import render
-from profrx.report.model import Blocked, Unknown
+from profrx.report.model import Blocked, Coverage, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,6 +63,24 @@ def unknown_of_many(outcomes: Outcomes, reports: Mapping[int, Report]) -> dict[i
     for report, rule, rows, blamed in cases:
         found[report].append(_unknown(outcomes, rule, rows, blamed, lacks, present[report]))
     return found
+
+
+def coverage(outcomes: Outcomes) -> dict[int, Coverage]:
+    """Return per report how many rules apply to it, and how many of them were decided for some subject."""
+    rules: Counter[int] = Counter()
+    judged: Counter[int] = Counter()
+    for name, codes in outcomes.codes.items():
+        frame = outcomes.frames.scopes[outcomes.program.pack.rules[name].scope]
+        rules.update(_reports(frame, codes != NOT_APPLICABLE))
+        judged.update(_reports(frame, np.isin(codes, (FIRED, NOT_FIRED, SKIPPED))))
+    return {report: Coverage(rules=count, judged=judged[report]) for report, count in rules.items()}
+
+
+def _reports(frame: Frame, chosen: Any) -> list[int]:
+    if chosen.all():
+        chosen = slice(None)
+    reports: list[int] = np.unique(frame.column("report").to_numpy()[chosen]).tolist()
+    return reports
 
 
 def by_report(frame: Frame, chosen: Any) -> list[tuple[int, Any]]:

@@ -151,6 +151,15 @@ class Unknown(Model):
     collect: list[Collect] = Field(default_factory=list)
 
 
+class Coverage(Model):
+    """How much of the pack a report could answer."""
+
+    rules: int
+    """Rules of the report's tool that have a subject in it."""
+    judged: int
+    """Those of them that were decided for at least one subject: fired, not fired, or passed over with their parent."""
+
+
 class Blocked(Model):
     """A rule that a guard blocked for some subjects."""
 
@@ -299,6 +308,7 @@ class ReportFindings(Model):
     summary: Summary = Field(default_factory=Summary)
     verdicts: list[VerdictOf] = Field(default_factory=list)
     findings: list[Finding] = Field(default_factory=list)
+    coverage: Coverage | None = None
     unknown: list[Unknown] = Field(default_factory=list)
     blocked: list[Blocked] = Field(default_factory=list)
     suppressed: list[Suppressed] = Field(default_factory=list)

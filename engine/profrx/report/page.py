@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profrx.report import focus, grids, numbers
+from profrx.report import focus, grids, numbers, scarce
 from profrx.report.verdicts import UNKNOWN, leading
 from profrx.report.views import Advice, Fix, Gap, Held, advice, gaps, held_back
 
@@ -107,11 +107,13 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
     fixes = [a for a in listed if a.fixes and a.cause not in HYGIENE]
     best = next((a for a in fixes if a.ranked), next(iter(fixes), None))
     heaviest = report.kernels[0].kernel if report.kernels else None
+    open_ = gaps(report)
+    too_little = scarce.lede(report, open_)
     steps = [(s.question, s.answer) for s in report.summary.path if s.kernel == heaviest]
     return Page(
         title=_title(report),
         source=_shown(report.source),
-        lede=_lede(report, kernels),
+        lede=_lede(report, kernels) or too_little,
         conditions=tuple(report.conditions.facts.items()),
         missing=tuple(report.conditions.missing),
         base_time=_base_time(report),
@@ -130,7 +132,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         top=best.as_fix() if best else None,
         findings=tuple(worth[:limit]),
         more_findings=len(listed) - len(worth[:limit]),
-        gaps=gaps(report),
+        gaps=open_,
         warnings=_warnings(report),
         blocked=held_back(report),
         suppressed=tuple(
@@ -139,7 +141,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         ),
         problems=tuple(p for p in report.problems if p.severity != "info" or not report.kernels),
         vendor=tuple(report.vendor),
-        nothing=_nothing(report),
+        nothing="" if too_little else _nothing(report),
         several=several,
         footer=footer,
     )
@@ -219,6 +221,10 @@ def _nothing(report: ReportFindings) -> str:
         return ""
     if not report.kernels and not report.verdicts:
         return "This input holds nothing that can be judged: no kernel, no timeline."
+    if report.unknown and report.coverage is not None:
+        judged = numbers.plural(report.coverage.judged, "rule")
+        rest = report.coverage.rules - report.coverage.judged
+        return f"Of {judged} that could be judged none fired; {rest} could not be judged: see below what to collect."
     if report.unknown:
         return "No rule fired, and some could not be judged: see below what to collect."
     return "No rule fired: nothing in this report is worth fixing first."
