@@ -23,8 +23,8 @@ KNOWN_MISSES = {
 }
 """Program -> why its first cause is not among those that were accepted beforehand."""
 
-LEAST_INSIDE = 15
-"""Measured savings that lie in the range of the first cause with an accepted one, of sixteen."""
+LEAST_INSIDE = 16
+"""Measured savings that lie in the range of the first cause with an accepted one, of seventeen."""
 
 ROUND = 0.005
 
@@ -81,7 +81,7 @@ def expected(folder: Path) -> list[dict[str, Any]]:
 def unseen(folder: Path, expected: list[dict[str, Any]]) -> list[Unseen]:
     chosen = [row for row in expected if row["report"]]
     reports = diagnose([folder / "reports" / f"{row['name']}.ncu-repz" for row in chosen]).reports
-    assert len(reports) == len(chosen) >= 40
+    assert len(reports) == len(chosen) >= 46
     return [Unseen(row, report) for row, report in zip(chosen, reports, strict=True)]
 
 
@@ -120,7 +120,7 @@ def test_measured_savings_against_the_estimates(unseen: list[Unseen]) -> None:
             f"{'' if hit else 'outside'}  {promised.rule}"
         )
     print(f"inside {inside} of {len(pairs)}")
-    assert len(pairs) >= 16
+    assert len(pairs) >= 17
     assert inside >= LEAST_INSIDE
 
 
