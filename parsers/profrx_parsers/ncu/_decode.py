@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from profrx_parsers.ncu._lookup import Lookup
-    from profrx_parsers.ncu._results import MetricEntries
+    from profrx_parsers.ncu._entries import MetricEntries
     from profrx_parsers.problems import ProblemLog
 
     Ints = NDArray[np.int64]
