@@ -30,7 +30,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("action", "message", "hint"), WRONG)
 def test_what_a_tool_would_refuse_is_a_warning(judge: Judge, action: str, message: str, hint: str) -> None:
-    counter = 'metric waves { unit waves meaning "w" source rocm "SQ_WAVES" }'
+    counter = 'metric my.waves { unit waves meaning "w" source rocm "SQ_WAVES" }'
     found = [d for d in judge(RULE.format(action), counter) if message in d.message]
     assert [d.severity for d in found] == ["warning"]
     assert hint in found[0].hint

@@ -12,6 +12,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 LOCK_WAIT_S = 30.0
+KEPT_NAMES = 10_000
+"""Kernel names remembered as indexed."""
 QUERY_STEPS = 200_000_000
 """SQLite instructions that one query of a user may take before it is stopped."""
 
@@ -58,6 +61,7 @@ class Archive:
                 self._migrate()
             self._check_version()
         self._metric_ids: dict[str, int] = {}
+        self._names: set[str] = set()
 
     def _connect(self) -> Database:
         # sqlite3 speaks URIs, so the name must be quoted
@@ -136,6 +140,7 @@ class Archive:
                 connection.execute("COMMIT")
             except BaseException:
                 self._metric_ids.clear()
+                self._names.clear()
                 if connection.in_transaction:  # a full disk has rolled back already
                     connection.execute("ROLLBACK")
                 raise
@@ -143,17 +148,20 @@ class Archive:
     def _put(self, record: Record) -> None:
         key = report_id(record.uri)
         connection = self.db.conn
-        for table in layout.CHILD_TABLES:
-            connection.execute(f"DELETE FROM {table} WHERE report_id = ?", (key,))
+        if connection.execute("SELECT 1 FROM reports WHERE report_id = ?", (key,)).fetchone():
+            for table in layout.CHILD_TABLES:
+                connection.execute(f"DELETE FROM {table} WHERE report_id = ?", (key,))
         lacks = self._unknown_set(record.tables.get("unknowns", []))
         report = {"report_id": key, "uri": record.uri, **record.report, "unknown_set": lacks}
         self._insert("reports", [report], replace=True)
         for table, rows in record.tables.items():
             if table != "unknowns":
-                self._insert(table, [{"report_id": key, **row} for row in rows])
+                self._insert(table, rows, ("report_id", key))
         if record.metrics:
+            known = self._metric_ids
             values = [
-                (key, row, self._metric(name, unit), value) for row, name, unit, value in record.metrics
+                (key, row, known.get(name) or self._metric(name, unit), value)
+                for row, name, unit, value in record.metrics
             ]
             connection.executemany("INSERT OR REPLACE INTO metric_values VALUES (?, ?, ?, ?)", values)
         if record.stored is not None:
@@ -164,32 +172,32 @@ class Archive:
         for row in record.tables.get("kernels", ()):
             self._index_name(row)
 
-    def _insert(self, table: str, rows: list[dict[str, Any]], *, replace: bool = False) -> None:
+    def _insert(
+        self,
+        table: str,
+        rows: list[dict[str, Any]],
+        owner: tuple[str, int] | None = None,
+        *,
+        replace: bool = False,
+    ) -> None:
+        """Insert rows that have the same columns; `owner` is a column and its value for all of them."""
         if not rows:
             return
-        columns = list(rows[0])
-        verb = "INSERT OR REPLACE" if replace else "INSERT"
-        names = ", ".join(f'"{c}"' for c in columns)
-        marks = ", ".join("?" * len(columns))
-        if replace:
-            # REPLACE deletes the old row and would cascade to children written by the same call
-            updates = ", ".join(f'"{c}" = excluded."{c}"' for c in columns if c != "report_id")
-            sql = f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT (report_id) DO UPDATE SET {updates}"
-        else:
-            sql = f"{verb} INTO {table} ({names}) VALUES ({marks})"
-        self.db.conn.executemany(sql, [[_plain(row.get(c)) for c in columns] for row in rows])
+        columns = tuple(rows[0])
+        first = (owner[1],) if owner else ()
+        sql = _insertion(table, (owner[0], *columns) if owner else columns, replace)
+        values = [
+            (*first, *[v if type(v) is not str or v.isascii() else _plain(v) for v in row.values()])
+            for row in rows
+        ]
+        self.db.conn.executemany(sql, values)
 
     def _metric(self, name: str, unit: str | None) -> int:
-        known = self._metric_ids.get(name)
-        if known is None:
-            connection = self.db.conn
-            connection.execute(
-                "INSERT OR IGNORE INTO metric_names (metric, unit) VALUES (?, ?)", (name, unit)
-            )
-            known = connection.execute(
-                "SELECT metric_id FROM metric_names WHERE metric = ?", (name,)
-            ).fetchone()[0]
-            self._metric_ids[name] = known
+        connection = self.db.conn
+        connection.execute("INSERT OR IGNORE INTO metric_names (metric, unit) VALUES (?, ?)", (name, unit))
+        found = connection.execute("SELECT metric_id FROM metric_names WHERE metric = ?", (name,))
+        known: int = found.fetchone()[0]
+        self._metric_ids[name] = known
         return known
 
     def _unknown_set(self, rows: list[dict[str, Any]]) -> int | None:
@@ -199,13 +207,16 @@ class Archive:
         key = key_of(json.dumps(rows, sort_keys=True))
         held = self.db.conn.execute("SELECT 1 FROM unknown_sets WHERE set_id = ? LIMIT 1", (key,)).fetchone()
         if held is None:
-            self._insert("unknown_sets", [{"set_id": key, **row} for row in rows])
+            self._insert("unknown_sets", rows, ("set_id", key))
         return key
 
     def _index_name(self, row: dict[str, Any]) -> None:
         kernel, short = _plain(row.get("kernel")), _plain(row.get("kernel_short"))
-        if not kernel:
+        if not kernel or kernel in self._names:
             return
+        if len(self._names) >= KEPT_NAMES:
+            self._names.clear()
+        self._names.add(kernel)
         added = self.db.conn.execute(
             "INSERT OR IGNORE INTO kernel_name_rows (kernel, kernel_short, kernel_id) VALUES (?, ?, ?)",
             (kernel, short, _plain(row.get("kernel_id"))),
@@ -323,13 +334,21 @@ class Archive:
         return f"<b>Archive</b> <code>{escape(str(self.path))}</code><table><tr><th>status</th><th>reports</th></tr>{body}</table>"
 
 
-def _plain(value: Any) -> Any:
-    """Return a value SQLite takes: broken text repaired, NaN as null."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, float) and value != value:
-        return None
-    return value
+@cache
+def _insertion(table: str, columns: tuple[str, ...], replace: bool) -> str:
+    """Return the statement that inserts a row; with `replace`, one that takes the place of the row with its id."""
+    names = ", ".join(f'"{c}"' for c in columns)
+    sql = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
+    if replace:
+        # REPLACE deletes the old row and would cascade to children written by the same call
+        updates = ", ".join(f'"{c}" = excluded."{c}"' for c in columns if c != "report_id")
+        sql += f" ON CONFLICT (report_id) DO UPDATE SET {updates}"
+    return sql
+
+
+def _plain(value: str | None) -> str | None:
+    """Return text that SQLite takes: broken characters replaced. (It stores NaN as null by itself.)"""
+    return None if value is None else value.encode("utf-8", "replace").decode("utf-8")
 
 
 def _column(values: list[Any]) -> pa.Array:

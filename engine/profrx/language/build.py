@@ -267,7 +267,7 @@ class Builder:
         stray = see is not None and not self.same_line(c[c.index(see) - 1], see)
         strings = _of(c, "STRING")
         node = ast.Param(
-            str(c[1]),
+            self.word(c[1]),
             c[3],
             next(iter(_all(c, ast.Range)), None),
             decode(strings[0]) if strings else "",
@@ -279,7 +279,7 @@ class Builder:
         return [*items, see] if stray and see is not None else items
 
     def let(self, c: list[Any]) -> Item:
-        return Item("let", ast.Let(str(c[1]), c[3], span=self.span(c)), self.span(c))
+        return Item("let", ast.Let(self.word(c[1]), c[3], span=self.span(c)), self.span(c))
 
     def estimate(self, c: list[Any]) -> Item:
         high = c[4] if len(c) > 4 else None

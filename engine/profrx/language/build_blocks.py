@@ -12,6 +12,7 @@ from profrx.language import ast
 from profrx.language.build import Builder, Item
 from profrx.language.diagnostics import Place
 from profrx.language.lr import Token
+from profrx.language.repairs import EXAMPLES
 from profrx.language.text import decode
 
 SHARED = {"title", "version", "scope", "see", "collect", "test"}
@@ -203,7 +204,7 @@ class DeclarationBuilder(Builder):
     def ruleset(self, c: list[Any]) -> ast.Ruleset:
         override = str(c[0]) == "override"
         rules = tuple(child for child in c if isinstance(child, tuple))
-        return ast.Ruleset(decode(c[1 + override]), rules, override, span=self.span(c))
+        return ast.Ruleset(self.phrase(c[1 + override]), rules, override, span=self.span(c))
 
     def cause(self, c: list[Any]) -> ast.Cause:
         return ast.Cause(self.word(c[1]), decode(c[2]), span=self.span(c))
@@ -212,7 +213,8 @@ class DeclarationBuilder(Builder):
         get = {child.kind: child.value for child in c if isinstance(child, Item)}
         for key in ("title", "url"):
             if not get.get(key):
-                self.report("missing-statement", f"reference {c[1]} has no `{key}`", self.span(c[:2]))
+                message = f"reference {c[1]} has no `{key}`"
+                self.report("missing-statement", message, self.span(c[:2]), f"add: {EXAMPLES[key]}")
         return ast.Reference(self.word(c[1]), get.get("title", ""), get.get("url", ""), span=self.span(c))
 
     def file_param(self, c: list[Any]) -> ast.Param:
@@ -260,16 +262,29 @@ class DeclarationBuilder(Builder):
             elif item.kind in REPEATED:
                 parts[item.kind] = (*parts.get(item.kind, ()), item.value)
             elif item.kind in parts:
-                self.report(
-                    "duplicate-statement", f"{kind} {name} has two `{item.kind}`; keep one", item.span
-                )
+                hint = "join them by `and` or `or`" if item.kind == "when" else ""
+                message = f"{kind} {name} has two `{item.kind}`; keep one"
+                self.report("duplicate-statement", message, item.span, hint)
             else:
                 parts[item.kind] = item.value
         for required in REQUIRED[kind]:
             if required not in parts and not extends:
                 shown = "one_of { … }" if required == "table" else required
-                self.report("missing-statement", f"{kind} {name} has no `{shown}`", head)
+                hint = self._taken(required, parts) or f"add: {EXAMPLES[required]}"
+                self.report("missing-statement", f"{kind} {name} has no `{shown}`", head, hint)
         return parts
+
+    def _taken(self, required: str, parts: dict[str, Any]) -> str:
+        """Where a statement went that its author wrote behind another one, which took it."""
+        levels = [(word, level) for word in ("severity", "confidence") for level in parts.get(word, ())[-1:]]
+        taker = next((word for word, level in levels if level.when is not None), "")
+        if not taker and any(one.when is not None for one in parts.get("suppresses", ())):
+            taker = "suppresses"
+        if required == "when" and taker:
+            return f"`when` on the line of `{taker}` is that statement's own: write the other on a line of its own"
+        if required == "because" and parts.get("suppresses"):
+            return "`because` behind `suppresses` says why it suppresses: write another one for the rule"
+        return ""
 
     def _metric(
         self, name: str, p: dict[str, Any], override: bool, span: ast.Span, extends: bool = False
@@ -326,7 +341,8 @@ class DeclarationBuilder(Builder):
             self.report(
                 "unknown-level",
                 "the severity of a guard is info, warning or error, without a condition",
-                span,
+                levels[0].span,
+                "write severity info, warning or error",
             )
         return ast.Guard(
             **self._common(name, p, span),

@@ -253,11 +253,10 @@ def assemble(
                 continue
             table = tables[_TABLES[type(node)]]
             kind = type(node).__name__.lower()
-            before = table.get(node.name)
             if isinstance(node, ast.Metric) and node.extends:
                 extensions.append(node)
                 continue
-            problem = _clash(kind, node, before)
+            problem = _clash(kind, node, table)
             if problem is not None:
                 diagnostics.append(problem)
                 if problem.severity == "error":
@@ -272,7 +271,13 @@ def assemble(
             message = f"there is no metric {more.name} to extend"
             hint = did_you_mean(more.name, tables["metrics"]) or "declare it without `extend`"
             diagnostics.append(
-                Diagnostic("extend-nothing", message, more.span, hint=hint, subject=f"metric {more.name}")
+                Diagnostic(
+                    "extend-nothing",
+                    message,
+                    getattr(more.name, "span", more.span),
+                    hint=hint,
+                    subject=f"metric {more.name}",
+                )
             )
     return Pack(
         **tables,
@@ -292,7 +297,16 @@ def _judge_headers(
 
     owner = {source.name: source.pack for source, _ in read_files}
     left_out: set[str] = set()
+    first: dict[str, ast.Pack] = {}
     for header in packs:
+        folder = header.span.file.rpartition("/")[0] or header.span.file
+        other = first.setdefault(folder, header)
+        if other is not header:
+            message = f"this pack has its header at {other.span.file}:{other.span.line}"
+            hint = "keep one; a pack is a folder of its own"
+            diagnostics.append(
+                Diagnostic("duplicate-id", message, header.span, hint=hint, subject=f"pack {header.name}")
+            )
         files = [name for name, pack in owner.items() if pack == owner[header.span.file]]
         problems = header_problems(header, files, __version__)
         diagnostics += problems
@@ -312,19 +326,22 @@ def _extended(metric: ast.Metric, more: ast.Metric) -> ast.Metric:
     )
 
 
-def _clash(kind: str, node: Any, before: Any) -> Diagnostic | None:
+def _clash(kind: str, node: Any, table: Mapping[str, Any]) -> Diagnostic | None:
+    before = table.get(node.name)
     override = getattr(node, "override", False)
+    span = getattr(node.name, "span", node.span)
     subject = f"{kind} {node.name}"
     if getattr(node, "extends", False):
         message = f"there is no metric {node.name} to extend"
         return Diagnostic(
-            "override-nothing", message, node.span, hint="declare it without `extend`", subject=subject
+            "override-nothing", message, span, hint="declare it without `extend`", subject=subject
         )
     if before is None:
         if not override:
             return None
         message = f"there is no {kind} {node.name} to override"
-        return Diagnostic("override-nothing", message, node.span, hint="drop `override`", subject=subject)
+        hint = did_you_mean(node.name, table) or "drop `override`"
+        return Diagnostic("override-nothing", message, span, hint=hint, subject=subject)
     if override:
         return None
     first = before.span
@@ -332,4 +349,4 @@ def _clash(kind: str, node: Any, before: Any) -> Diagnostic | None:
     hint = (
         "rename one, or write `override` to replace it" if hasattr(node, "override") else "rename or drop one"
     )
-    return Diagnostic("duplicate-id", message, node.span, hint=hint, subject=subject)
+    return Diagnostic("duplicate-id", message, span, hint=hint, subject=subject)

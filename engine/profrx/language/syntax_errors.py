@@ -9,6 +9,8 @@ from typing import Any
 from profrx.language.diagnostics import Diagnostic, Lines, did_you_mean
 from profrx.language.lr import Token, Unexpected
 from profrx.language.recover import statement_words, swallowed
+from profrx.language.repairs import repair
+from profrx.language.scan import KEYWORDS
 from profrx.language.tables import tables
 from profrx.language.units import unit_hint
 
@@ -33,7 +35,6 @@ _FOREIGN = {
     "'": "strings are written in double quotes",
     "`": "strings are written in double quotes",
     "^": "powers are written as products",
-    "[": "lists are written in braces: { a, b }",
     "]": "lists are written in braces: { a, b }",
     "$": "parameters and metrics are written by their bare name",
     "%": "`%` is a unit: it follows a number",
@@ -82,16 +83,18 @@ def explain(stop: Unexpected, lines: Lines) -> Diagnostic:
     if _is_unit_place(stop, lines, text, words):
         place = lines.span(found.start, found.start + len(text))
         hint = "a unit is written without quotes" if found.type == "STRING" else unit_hint(text)
+        if re.fullmatch(r"[xob]\w*", text) and lines.text[: found.start].endswith("0"):
+            hint = "numbers are decimal"
         return Diagnostic("unknown-unit", f"`{text}` is not a unit", place, hint=hint)
     if found == '"':
         hint = 'close it with " on the same line, or use """ for several lines'
         return Diagnostic("unclosed-string", "this string is not closed", place, hint=hint)
     double = lines.text[max(0, found.start - 1) : found.start + 2]
     foreign = found.type in ("?", "EQUAL", "UNIT") and not any(pair in double for pair in ("=>", "=<", ":="))
-    hint = _FOREIGN.get(found[:1], "") if foreign else ""
+    hint = repair(stop, text, lines.text) or (_FOREIGN.get(found[:1], "") if foreign else "")
     if text[:1].isalpha():
         place = lines.span(found.start, found.start + len(text))
-        hint = did_you_mean(text, words)
+        hint = hint or did_you_mean(text, words)
         if not hint and text in statement_words():
             hint = f"`{text}` begins a statement; what stands before it is not complete"
     hint = hint or _missing(stop, lines, text)
@@ -108,10 +111,6 @@ def _missing(stop: Unexpected, lines: Lines, text: str) -> str:
         return "write ="
     if stop.expected == ("GLOBAL", "LOCAL"):
         return "write `global` for a share of the run time, `local` for a share of one unit's time"
-    if stop.expected == ("STRING",):
-        return "texts are written in double quotes"
-    if text in ("is", "equals"):
-        return "write ==; whether a value is there is known(x)"
     if "COMMA" in stop.expected and (text[:1].isalnum() or text[:1] in "_-"):
         return "perhaps a comma is missing before it"
     return ""
@@ -135,7 +134,7 @@ def _is_unit_place(stop: Unexpected, lines: Lines, text: str, words: set[str]) -
     if stop.expected == ("UNIT",):
         return True
     before = lines.text[max(0, stop.found.start - 48) : stop.found.start]
-    if not text[:1].isalpha() or not _NUMBER_BEFORE.search(before):
+    if text in tables().keywords or not text[:1].isalpha() or not _NUMBER_BEFORE.search(before):
         return False
     return "mean" in unit_hint(text) or not did_you_mean(text, words)
 
@@ -151,6 +150,9 @@ def _expected(terminals: tuple[str, ...]) -> tuple[str, ...]:
     """Terminals as an author reads them; a whole class by its name."""
     names = set(terminals)
     shown: list[str] = []
+    if names >= {"RULE", "METRIC", "PACK"}:
+        shown.append("a declaration (rule, verdict, guard, metric, param, cause, reference, ruleset, pack)")
+        names -= {tables().keywords[word] for word in (*KEYWORDS, "override", "extend")}
     if names >= {"TITLE", "WHEN", "BECAUSE"}:
         shown.append("a statement")
         names -= {tables().keywords[word] for word in statement_words()}

@@ -172,6 +172,7 @@ _SPELT_OUT = {
         name.lower(): name
         for name in ("KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "Hz", "kHz", "MHz", "GHz")
     },
+    **dict.fromkeys(("\N{MICRO SIGN}s", "\N{GREEK SMALL LETTER MU}s"), "us"),
     **{"watt": "W", "watts": "W", "joule": "J", "joules": "J", "celsius": "C", "degrees": "C"},
 }
 

@@ -78,9 +78,12 @@ class Gaps:
         return found - beyond if reason == "sync" else found + beyond if reason == "host" else found
 
     def uncovered(self, ranges: Union, least: int) -> int:
-        """Return how much of the ``host`` gaps of at least `least` ns no range covers."""
-        rows = (self.reason == REASONS.index("host")) & (self.lengths >= least)
-        starts, ends = self.starts[rows], self.ends[rows]
+        """Return how much of the ``host`` time in pieces of at least `least` ns no range covers."""
+        host = self.reason == REASONS.index("host")
+        starts = np.concatenate([self.starts[host], (self.ends - self.beyond_wait)[~host]])
+        ends = np.concatenate([self.ends[host], self.ends[~host]])
+        long = ends - starts >= least
+        starts, ends = starts[long], ends[long]
         return int((ends - starts - ranges.within(starts, ends)).sum())
 
     def union(self) -> Union:

@@ -28,7 +28,7 @@ _CUDA = r"\b(?:CUDA|CUPTI|GPU)\b"
 _PATTERNS: tuple[tuple[str, str], ...] = (
     (LOST, r"\bdropped\b|\bdropping\b|\boverflow|\blost\b|discarded|out of (?:device )?memory|OUT_OF_MEMORY|MAX_LIMIT_REACHED"),
     (CLOCK, r"time ?stamps?\b.*(?:invalid|order|monoton|convert|synchroni|skew)|clocks?\b.*synchroni|wrong event order"),
-    (NOT_TRACED, rf"{_CUDA}.*(?:initialization failed|stopped unexpectedly|not (?:have been )?started)|Cannot initialize {_CUDA}"),
+    (NOT_TRACED, rf"{_CUDA}.*(?:initialization failed|stopped unexpectedly|not\b.*\bstarted)|Cannot initialize {_CUDA}"),
     (EMPTY, rf"No {_CUDA} events collected"),
     (DOUBTED, rf"not all {_CUDA} events"),
 )  # fmt: skip

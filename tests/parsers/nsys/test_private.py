@@ -25,7 +25,7 @@ INJECTED = re.compile(
     r"NSYS_|QUADD_|CUDA_INJECTION|NVTX_INJECTION|LD_PRELOAD|NV_|PYTHON|_$|NVTX|CUDA|KINETO|TORCH"
 )
 ALLOWED_PATHS = re.compile(
-    r"^/(home/case|python|usr|lib|lib64|bin|etc|proc|dev|sys|run|opt/nvidia|tmp/nsys|tmp/nvidia|var/lib|tmp/[0-9a-f-]{4,})"
+    r"^/(home/case|python|usr|lib|lib64|bin|etc|proc|dev|sys|run|opt/nvidia|tmp/nsys|tmp/nvidia|tmp/injection_config_[0-9a-f]+|tmp/torchelastic_\w+|var/lib|tmp/[0-9a-f-]{4,})"
 )
 NAMES = re.compile(rb"(?i)\b(?:[a-z0-9._-]+@[a-z0-9-]+\.[a-z]{2,}|(?:\d{1,3}\.){3}\d{1,3}:\d+)\b")
 SECRETS = re.compile(

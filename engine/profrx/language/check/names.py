@@ -6,10 +6,12 @@ import re
 from collections.abc import Collection
 
 from profrx.language import ast
-from profrx.language.check.context import MEMBER_NAMES, NARROW_TO_WIDE, Context, Scope
+from profrx.language.check.context import MEMBER_NAMES, NARROW_TO_WIDE, Context, Scope, head
 from profrx.language.check.misnamed import meant
 from profrx.language.syntax_errors import EXPRESSION_WORDS
+from profrx.language.tables import tables
 from profrx.language.walk import Judge, children, expressions
+from profrx.language.walk import names as expr_names
 
 TOOLS = ("ncu", "nsys", "rocm", "torch", "metal", "bench")
 """Tools whose reports are read; sources also come from the tables ``launch device timeline``."""
@@ -33,6 +35,9 @@ def names(context: Context) -> None:
         _judge(context, node)
     for metric in context.metrics():
         _metric(context, metric)
+    for param in context.pack.params.values():
+        if context.wanted(param):
+            _dotted(context, param)
     for ruleset in context.pack.rulesets.values():
         if context.wanted(ruleset):
             for rule, _ in ruleset.rules:
@@ -72,11 +77,14 @@ def _judge(context: Context, node: Judge) -> None:
     pack = context.pack
     if not _ID.fullmatch(node.name):
         hint = f"write {_kebab(node.name)}"
-        context.report(node, "bad-name", f"`{node.name}` is not an id in kebab-case", node.span, hint=hint)
+        context.report(node, "bad-name", f"`{node.name}` is not an id in kebab-case", head(node), hint=hint)
+    elif node.name in tables().keywords:
+        message = f"`{node.name}` is a word of the language and cannot be an id"
+        context.report(node, "bad-name", message, head(node), hint=f"write {node.name}-something")
     _known(context, node, "unknown-scope", "scope", node.scope, NARROW_TO_WIDE, node.span)
     scope = context.scope(node)
     for let in node.lets:
-        _local_name(context, node, let.name, let.span)
+        _local_name(context, node, let.name, _at(let.name, let))
         _expression(context, scope.before(let), let.expr)
     for param in node.params:
         _param(context, node, param)
@@ -88,7 +96,18 @@ def _judge(context: Context, node: Judge) -> None:
         _test(context, node, test)
     if isinstance(node, ast.Rule | ast.Verdict):
         for parent in node.under:
-            _known(context, node, "unknown-parent", "verdict row or rule", parent, context.parents, node.span)
+            table = pack.verdicts.get(parent)
+            hint = f"name one of its rows: {', '.join(row.name for row in table.rows[:8])}" if table else ""
+            _known(
+                context,
+                node,
+                "unknown-parent",
+                "verdict row or rule",
+                parent,
+                context.parents,
+                node.span,
+                hint,
+            )
     if isinstance(node, ast.Rule):
         _rule(context, node)
     if isinstance(node, ast.Guard):
@@ -104,7 +123,11 @@ def _judge(context: Context, node: Judge) -> None:
             if not _ID.fullmatch(row.name):
                 hint = f"write {_kebab(row.name)}"
                 context.report(
-                    node, "bad-name", f"`{row.name}` is not an id in kebab-case", row.span, hint=hint
+                    node,
+                    "bad-name",
+                    f"`{row.name}` is not an id in kebab-case",
+                    _at(row.name, row),
+                    hint=hint,
                 )
 
 
@@ -130,6 +153,7 @@ def _rule(context: Context, node: ast.Rule) -> None:
 
 
 def _metric(context: Context, metric: ast.Metric) -> None:
+    _dotted(context, metric)
     _known(context, metric, "unknown-kind", "kind of metric", metric.kind, KINDS, metric.span)
     _known(context, metric, "unknown-scope", "scope", metric.scope, NARROW_TO_WIDE, metric.span)
     for source in metric.sources:
@@ -142,14 +166,25 @@ def _metric(context: Context, metric: ast.Metric) -> None:
         _reference(context, metric, reference, metric.span)
     for test in metric.tests if context.tests else ():
         for given in test.given:
+            _input(context, metric, given)
             if not given.raw:
                 _known(
                     context, metric, "unknown-metric", "metric", given.name, context.pack.metrics, given.span
                 )
 
 
+def _dotted(context: Context, node: ast.Metric | ast.Param) -> None:
+    """Names that every rule can read have a dot, so that no param or let hides them."""
+    if "." not in node.name:
+        what = "metric" if isinstance(node, ast.Metric) else "param of a file"
+        message = f"the name of a {what} is dotted, so that no let hides it"
+        owner = context.pack.origin.get((type(node).__name__.lower(), node.name), "")
+        hint = f"write {owner if _LOCAL.fullmatch(owner) else 'my'}.{node.name}"
+        context.report(node, "bad-name", message, head(node), severity="warning", hint=hint)
+
+
 def _param(context: Context, node: ast.Declaration, param: ast.Param) -> None:
-    _local_name(context, node, param.name, param.span)
+    _local_name(context, node, param.name, _at(param.name, param))
     for reference in param.see:
         _reference(context, node, reference, param.span)
 
@@ -210,6 +245,10 @@ def _name(context: Context, scope: Scope, node: ast.Name) -> None:
         message = f"`{name}` names a member and means something only inside `F(… over instances …)`"
         context.report(owner, "unknown-name", message, node.span)
         return
+    if name in DOMAINS:
+        hint = f"members are named behind `over`: mean(launch.duration over {name})"
+        context.report(owner, "unknown-name", f"`{name}` is no value", node.span, hint=hint)
+        return
     if isinstance(owner, ast.Rule | ast.Verdict | ast.Guard) and any(let.name == name for let in owner.lets):
         context.report(
             owner, "unknown-name", f"`{name}` is read above its `let`", node.span, hint="move the let up"
@@ -243,10 +282,33 @@ def _raw(context: Context, owner: ast.Declaration, name: str, span: ast.Span) ->
         context.report(owner, "unknown-raw-name", message, span, hint=f"did you mean {wrong[0]}?")
 
 
+def _input(context: Context, node: Judge | ast.Metric, given: ast.Given) -> None:
+    """The value of an input is a constant."""
+    values = [value for _, value in given.instances or ()] + [given.value]
+    for value in values:
+        for name in expr_names(value) if value is not None else ():
+            absent = name.name.lower() in ("null", "none", "na", "unknown", "undefined", "nil")
+            hint = f"write {given.name} missing" if absent else "write a number with its unit, or a text"
+            message = f"`{name.name}` is no value that a test can give"
+            context.report(node, "unknown-name", message, name.span, hint=hint)
+
+
+def _at(name: str, node: ast.Node) -> ast.Span:
+    """The place of a name, or of what it names."""
+    span: ast.Span = getattr(name, "span", node.span)
+    return span
+
+
 def _test(context: Context, node: Judge, test: ast.Test) -> None:
     known = {param.name for param in node.params}
+    lets = {let.name: let for let in node.lets}
     for given in test.given:
-        if not given.raw and given.name not in known and given.name not in context.pack.params:
+        _input(context, node, given)
+        if not given.raw and given.name in lets:
+            read = ", ".join(dict.fromkeys(name.name for name in expr_names(lets[given.name].expr)))
+            message = f"`{given.name}` is a let; a test gives what it is computed from"
+            context.report(node, "unknown-name", message, given.span, hint=f"give {read or 'metrics'}")
+        elif not given.raw and given.name not in known and given.name not in context.pack.params:
             _name(context, Scope(context.pack, node), ast.Name(given.name, span=given.span))
     expect = test.expect
     if expect.outcome not in OUTCOMES:

@@ -18,7 +18,8 @@ def quality(context: Context) -> None:
             _cited(context, node, param)
         if len(node.title) > MAX_TITLE or node.title.endswith("."):
             message = f"a title is one line of at most {MAX_TITLE} characters without a full stop"
-            context.report(node, "title", message, head(node), severity="warning")
+            span = getattr(node.title, "span", head(node))
+            context.report(node, "title", message, span, severity="warning")
         if isinstance(node, ast.Rule):
             _rule(context, node)
     for param in context.pack.params.values():

@@ -80,6 +80,23 @@ FUNCTIONS = {
 """Built-in functions: fewest and most arguments."""
 
 
+_LOOK = 'write x matches glob "*gemm*", or x matches "RE2"'
+FOREIGN = dict.fromkeys(
+    ("contains", "startswith", "endswith", "like", "regex", "match", "search", "glob"), _LOOK
+)
+FOREIGN |= dict.fromkeys(("avg", "average"), "write mean(x over launches)")
+FOREIGN |= dict.fromkeys(
+    ("exists", "defined", "has", "isnull", "is_null", "isnan"), "write known(x), or not known(x)"
+)
+FOREIGN |= dict.fromkeys(("coalesce", "default", "ifnull", "nvl"), "write x ?? default")
+FOREIGN |= dict.fromkeys(("iif", "where", "case"), "write if c then a else b")
+FOREIGN |= dict.fromkeys(("pow", "power", "exp"), "write powers as products")
+FOREIGN |= dict.fromkeys(("log", "ln", "log10"), "write log2(x); log2(x) / log2(10) is the other one")
+FOREIGN |= dict.fromkeys(("round", "int", "trunc"), "write floor(x + 0.5), floor(x) or ceil(x)")
+FOREIGN |= dict.fromkeys(("len", "size"), "write count(launch.duration over launches)")
+"""Functions of other languages -> what is written here."""
+
+
 @lru_cache(maxsize=512)
 def unit_type(name: str) -> Type:
     """The type of a quantity in a unit."""
@@ -329,7 +346,11 @@ class Typer:
                 return self.wrong(
                     "unknown-function", f"`{name}` aggregates over members", node, f"write {example}"
                 )
-            hint = did_you_mean(name, [*FUNCTIONS, *AGGREGATES]) or f"functions: {', '.join(FUNCTIONS)}"
+            hint = (
+                FOREIGN.get(name.lower(), "")
+                or did_you_mean(name, [*FUNCTIONS, *AGGREGATES])
+                or f"functions: {', '.join(FUNCTIONS)}"
+            )
             return self.wrong("unknown-function", f"there is no function `{name}`", node, hint)
         fewest, most = FUNCTIONS[name]
         if not fewest <= len(arguments) <= most:

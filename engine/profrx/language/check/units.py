@@ -142,6 +142,7 @@ def _metric(context: Context, metric: ast.Metric) -> None:
         for end in (metric.valid.low, metric.valid.high):
             found = typer.number(end, scope, "`valid`")
             _agrees(typer, "the valid range", found, wanted, end)
+            _scaled(typer, metric, end)
         low, high = value_of(metric.valid.low), value_of(metric.valid.high)
         if low is not None and high is not None and low > high:
             typer.wrong("empty-range", f"the range of `{metric.name}` ends before it begins", metric.valid)
@@ -156,6 +157,16 @@ def _metric(context: Context, metric: ast.Metric) -> None:
         if test.expect.value is not None:
             for end in (test.expect.value.low, test.expect.value.high):
                 _agrees(typer, "the expected value", typer.number(end, scope), wanted, end)
+                _scaled(typer, metric, end)
+
+
+def _scaled(typer: Typer, metric: ast.Metric, end: ast.Expr) -> None:
+    """Report a bare number over 1 where a percentage is due: ``valid 0 .. 100`` would be 10000 %."""
+    if not isinstance(end, ast.Quantity) or end.unit or not 1 < abs(end.value) < math.inf:
+        return
+    if metric.unit and metric_number(metric).flavour != "plain":
+        message = f"`{metric.name}` is in {metric.unit}, this number has no unit"
+        typer.wrong("unit-mismatch", message, end, spellings(end.value, metric.unit))
 
 
 def _agrees(typer: Typer, what: str, found: Type, wanted: Type, node: ast.Node) -> None:
