@@ -67,11 +67,11 @@ def _named(
     for part in slices(data, starts):
         start, stop = starts[part], stops[part]
         launch = np.repeat(rows, np.diff(bounds.clip(part.start, part.stop)))
-        ident, at = g.varints(raw, start + 1, stop)
+        ident, at = g.short_varints(raw, start + 1, stop)
         unusual = _unusual(raw, at, stop)
         if unusual.any():
             launch, start, stop = _split(data, launch, start, stop, np.flatnonzero(unusual), problems)
-            ident, at = g.varints(raw, start + 1, stop)
+            ident, at = g.short_varints(raw, start + 1, stop)
         yield launch, start, stop, ident, at
 
 
