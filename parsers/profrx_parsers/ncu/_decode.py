@@ -21,8 +21,8 @@ from profrx_parsers.wire import Message, WireError, fields
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from profrx_parsers.ncu._lookup import Lookup
     from profrx_parsers.ncu._entries import MetricEntries
+    from profrx_parsers.ncu._lookup import Lookup
     from profrx_parsers.problems import ProblemLog
 
     Ints = NDArray[np.int64]

@@ -158,7 +158,8 @@ class MetricStore:
 
     def named(self, code: Ints) -> pa.DictionaryArray:
         """Return names by code without repeating them in memory."""
-        return pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), self.labels.array)
+        small = np.int16 if len(self.labels.names) < 1 << 15 else np.int32
+        return pa.DictionaryArray.from_arrays(pa.array(code.astype(small)), self.labels.array)
 
 
 class NumberColumns(Mapping[str, pa.Array]):
