@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,10 @@ ABSENT, TEXT, FLOAT, DOUBLE, UINT32, UINT64, ODD = 0, 1, 2, 3, 4, 5, 255
 _TAGS = np.full(256, ODD, dtype=np.uint8)
 _TAGS[[0x0A, 0x15, 0x19, 0x20, 0x28]] = [TEXT, FLOAT, DOUBLE, UINT32, UINT64]
 
+_ARROW = {
+    np.dtype(kind).char: pa.from_numpy_dtype(kind) for kind in (np.int16, np.int32, np.int64, np.float64)
+}
+
 _MORE = np.uint64(0x8080808080808080)
 """The bit of every byte that says that a number goes on."""
 _PAIRS = (
@@ -39,9 +43,11 @@ _BYTE = np.uint64(0xFF)
 
 def words(data: Bytes, at: Ints) -> Words:
     """Return the eight bytes at every offset as a little-endian number; behind the data there are zeros."""
+    if len(data) < 8:
+        padded: Bytes = np.zeros(8, dtype=np.uint8)
+        padded[: len(data)] = data
+        data = padded
     last = len(data) - 8
-    if last < 0:
-        data, last = np.append(data, np.zeros(-last, np.uint8)), 0
     view: Words = np.ndarray((last + 1,), "<u8", data, strides=(1,))
     word = view[np.minimum(at, last)]
     beyond = np.flatnonzero(at > last)
@@ -107,6 +113,15 @@ def short_varints(data: Bytes, at: Ints, stop: Ints) -> tuple[Words, Ints]:
     after = at + 1 + wide
     after[after > stop] = -1
     return value, after
+
+
+def arrow(values: NDArray[Any], present: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return numbers as an Arrow array over the same memory; null where not present."""
+    valid = None
+    if present is not None and not present.all():
+        valid = pa.py_buffer(np.packbits(present, bitorder="little"))
+    kind = _ARROW[values.dtype.char]
+    return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 def texts(data: memoryview, raw: Bytes, start: Ints, stop: Ints) -> pa.Array:

@@ -144,11 +144,11 @@ def _part(store: MetricStore, found: Found, room: int, problems: ProblemLog) -> 
         key = pa.array([slow.get(at, known) for at, known in enumerate(key.to_pylist())], pa.string())
     numeric = (kind >= g.FLOAT) & (kind <= g.UINT64)
     columns = {
-        "launch_id": pa.array(store.launch[owner].astype(np.int32)),
+        "launch_id": g.arrow(store.launch[owner].astype(np.int32)),
         "metric": store.named(store.code[owner]),
         "key": key,
-        "key_int": pa.array(whole.view(np.int64), mask=None if is_whole.all() else ~is_whole),
-        "value": pa.array(number, mask=None if numeric.all() else ~numeric),
+        "key_int": g.arrow(whole.view(np.int64), is_whole),
+        "value": g.arrow(number, numeric),
     }
     return pa.table(columns), len(odd)
 
@@ -208,7 +208,7 @@ def _placed(texts: pa.Array, where: NDArray[np.bool_]) -> pa.Array:
     """Return texts at the places that are marked, null elsewhere."""
     if not len(texts):
         return pa.nulls(len(where))
-    return texts if where.all() else texts.take(pa.array(np.cumsum(where) - 1, mask=~where))
+    return texts if where.all() else texts.take(g.arrow(np.cumsum(where) - 1, where))
 
 
 def _slow(

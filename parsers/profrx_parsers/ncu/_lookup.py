@@ -179,7 +179,7 @@ def _prefixed(parts: Sequence[Strings]) -> Iterator[tuple[int, str]]:
         _, offsets, stored = records.buffers()
         begins = np.frombuffer(offsets, np.int32)[records.offset : records.offset + len(records) + 1]
         places = [found.start() for found in _DOMAIN.finditer(memoryview(stored))]
-        for at in np.unique(np.searchsorted(begins, places, side="right") - 1).tolist():
+        for at in dict.fromkeys((np.searchsorted(begins, places, side="right") - 1).tolist()):
             if 0 <= at < len(records):
                 yield first + at, _text(records[at].as_py())
         first += len(records)
