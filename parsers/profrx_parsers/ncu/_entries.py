@@ -60,12 +60,15 @@ def run(window: NDArray[np.uint8], tag: int, size: int) -> tuple[Ints, Ints]:
         size: bytes until the end of the result.
     """
     at = np.flatnonzero(window[:-3] == tag)
-    low, high = window.take(at + 1), window.take(at + 2)
-    wide = low >= 0x80
-    length = np.where(wide, (low & 0x7F) + (high.astype(np.int64) << 7), low)
-    start = at + 2 + wide
+    length = window.take(at + 1).astype(np.int64)
+    start = at + 2
+    wide = np.flatnonzero(length >= 0x80)
+    if len(wide):
+        high = window.take(start[wide]).astype(np.int64)
+        length[wide] = np.where(high < 0x80, length[wide] - 0x80 + (high << 7), 0)
+        start[wide] += 1
     stop = start + length
-    sound = (window.take(start) == _FIRST_TAG) & (length > 0) & ~(wide & (high >= 0x80)) & (stop <= size)
+    sound = (window.take(start) == _FIRST_TAG) & (length > 0) & (stop <= size)
     at, start, stop = at[sound], start[sound], stop[sound]
     for _ in range(2):
         led_to = np.zeros(len(window) + _LONGEST, dtype=np.bool_)

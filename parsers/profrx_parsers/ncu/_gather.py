@@ -67,7 +67,7 @@ def unpacked(word: Words) -> tuple[Words, NDArray[np.uint8]]:
     value = word & mask & ~_MORE
     for low, high, distance in _PAIRS:
         value = (value & low) | ((value & high) >> distance)
-    length: NDArray[np.uint8] = np.bitwise_count(mask) >> 3
+    length: NDArray[np.uint8] = np.bitwise_count(mask) >> np.uint8(3)
     length[ends == 0] = 0
     return value, length
 

@@ -73,14 +73,7 @@ class NameTable:
                 where=f"byte {span[0]}", advice=_ADVICE,
             )  # fmt: skip
             return
-        block = bytes(data[span[0] : span[1]]) if span[1] - span[0] <= _AT_ONCE else b""
-        found = _kept.get(block)
-        if found is None:
-            records = undamaged(block)
-            if records is not None:
-                found = _keep(block, Strings(records))
-            else:
-                found = Strings(self._one_by_one(data, span, problems))
+        found = _at_once(data, span) or Strings(self._one_by_one(data, span, problems))
         room = MAX_STRINGS - self.total
         if len(found.records) > room:
             self.lost = True
@@ -123,15 +116,28 @@ def record(text: bytes) -> bytes:
     return bytes(head) + text
 
 
-_kept: dict[bytes, Strings] = {}
-"""Undamaged strings by the bytes of their block."""
+_kept: dict[tuple[int, bytes], tuple[bytes, Strings]] = {}
+"""Undamaged blocks of strings, by their length and last bytes."""
 
 
-def _keep(block: bytes, found: Strings) -> Strings:
+def _at_once(data: memoryview, span: Span) -> Strings | None:
+    """Return the strings of a block that is not damaged, from another report if that held the same block."""
+    start, stop = span
+    if stop - start > _AT_ONCE:
+        return None
+    block = bytes(data[start:stop])
+    key = (len(block), block[-64:])
+    known = _kept.get(key)
+    if known is not None and known[0] == block:
+        return known[1]
+    records = undamaged(block)
+    if records is None:
+        return None
+    found = Strings(records)
     if len(block) <= KEPT_BYTES // 4:
-        if sum(map(len, _kept)) + len(block) > KEPT_BYTES:
+        if sum(size for size, _ in _kept) + len(block) > KEPT_BYTES:
             _kept.clear()
-        _kept[block] = found
+        _kept[key] = (block, found)
     return found
 
 

@@ -187,6 +187,16 @@ def _walk(data: memoryview, pos: int, result: Result, entries: MetricEntries, me
                 if length < 0x80:
                     pos += 2
                     small += 1
+                    if small == _RUN:
+                        pos = entries.add_run(data, here, stop, metric_tag)
+                        small = 0
+                        if pos > here:
+                            continue
+                        pos += 2
+                elif data[pos + 2] < 0x80:
+                    length = length & 0x7F | data[pos + 2] << 7
+                    pos += 3
+                    small = 0
                 else:
                     length, pos = varint(data, pos + 1, stop)
                     small = 0
@@ -195,9 +205,6 @@ def _walk(data: memoryview, pos: int, result: Result, entries: MetricEntries, me
                 add_start(pos)
                 pos += length
                 add_stop(pos)
-                if small == _RUN:
-                    pos = entries.add_run(data, pos, stop, metric_tag)
-                    small = 0
                 continue
             number, value, pos = _field(data, pos, stop, limits)
             known = parts.get(number)
@@ -215,7 +222,9 @@ def _walk(data: memoryview, pos: int, result: Result, entries: MetricEntries, me
 
 def _field(data: memoryview, here: int, stop: int, limits: dict[int, int]) -> tuple[int, int | Span, int]:
     """Return number and value of the field at `here`, and where the next one begins."""
-    tag, pos = varint(data, here, stop)
+    tag, pos = data[here], here + 1
+    if tag >= 0x80:
+        tag, pos = varint(data, here, stop)
     number, wire = tag >> 3, tag & 7
     if number == 0 or number > 1000:
         raise WireError(f"field number {number}", here)
