@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -69,6 +70,18 @@ def test_changed_parameters_judge_again_without_reading(many: Make, tmp_path: Pa
     assert (result.rejudged, result.analysed) == (3, 0)
     batch([root], fresh, workers=1, params=param)
     assert contents(archive, tmp_path / "e1") == contents(fresh, tmp_path / "e2")
+
+
+def test_tables_stored_by_another_version_are_read_again(many: Make, tmp_path: Path) -> None:
+    root, archive = many(3), tmp_path / "a.sqlite"
+    batch([root], archive, workers=1)
+    with contextlib.closing(sqlite3.connect(archive)) as connection, connection:
+        connection.execute("UPDATE stored_tables SET data = CAST(X'50525831' || substr(data, 5) AS BLOB)")
+    param = {"speed-of-light.high": "75 %"}
+    result = batch([root], archive, workers=1, params=param)
+    assert (result.rejudged, result.analysed, result.reused) == (0, 3, 0)
+    batch([root], tmp_path / "fresh.sqlite", workers=1, params=param)
+    assert contents(archive, tmp_path / "e1") == contents(tmp_path / "fresh.sqlite", tmp_path / "e2")
 
 
 def test_members_of_a_tar_are_reports(many: Make, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ class _Run:
 
     def _tasks(self, found: Iterator[inputs.Item | inputs.Trouble]) -> Iterator[Task]:
         """Leave out what is known already; group the rest."""
-        items: list[inputs.Item] = []
+        parts: list[tuple[inputs.Item, str | None, bytes | None]] = []
         size = 0
         for one in found:
             if self.stop.name:
@@ -179,23 +179,19 @@ class _Run:
                 self.progress.done(self.result)
                 continue
             stored = self.store.stored(one.uri, self.wanted) if same_file else None
-            if stored is not None:
-                yield Task((one,), (known[0] if known else None,), (stored,), self.setup)
-                continue
-            items.append(one)
-            size += one.size or 0
-            if len(items) >= CHUNK_ITEMS or size >= CHUNK_BYTES:
-                yield self._task(items)
-                items, size = [], 0
-        if items:
-            yield self._task(items)
+            judged_so = known is not None and known[4] == self.key and known[3] == "ok"
+            digest = known[0] if known is not None and (stored is not None or judged_so) else None
+            parts.append((one, digest, stored))
+            size += (one.size or 0) if stored is None else len(stored)
+            if len(parts) >= CHUNK_ITEMS or size >= CHUNK_BYTES:
+                yield self._task(parts)
+                parts, size = [], 0
+        if parts:
+            yield self._task(parts)
 
-    def _task(self, items: list[inputs.Item]) -> Task:
-        digests = tuple(
-            k[0] if (k := self.known.get(i.uri)) and k[4] == self.key and k[3] == "ok" else None
-            for i in items
-        )
-        return Task(tuple(items), digests, (None,) * len(items), self.setup)
+    def _task(self, parts: list[tuple[inputs.Item, str | None, bytes | None]]) -> Task:
+        items, digests, stored = zip(*parts, strict=True)
+        return Task(items, digests, stored, self.setup)
 
     def _send(self, task: Task) -> None:
         try:

@@ -13,6 +13,7 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from profrx_parsers import columns, schema
 from profrx_parsers.problems import Problem, ProblemLog
@@ -25,7 +26,7 @@ LIMIT_BYTES = 256 << 10
 MAX_ROWS = 20_000
 """Tables longer than this are not looked at: compressing them would cost more than reading again."""
 MAX_UNPACKED_BYTES = 64 << 20
-_MAGIC = b"PRX2"
+_MAGIC = b"PRX3"
 _NUMBERS, _TEXTS = "\0numbers", "\0texts"
 
 
@@ -45,37 +46,68 @@ def pack(report: Report, instanced: Iterable[str], problems: Sequence[dict[str, 
     if not isinstance(wide, columns.MetricColumns):
         return None
     tables: dict[str, pa.Table] = {}
-    decode = report.extras.get("instances")
     for name in ("launches", "devices", "vendor_findings", "source_lines"):
         if report.has(name):
             tables[name] = report.table(name)
-    if report.has("instances"):
-        tables["instances"] = decode(set(instanced)) if callable(decode) else report.table("instances")
     others = set(schema.TABLES) - set(tables) - {"metrics", "problems", "instances"}
     if any(report.has(n) and report.table(n).num_rows for n in others):
         return None
+    metrics: list[str] = []
+    if report.has("instances"):
+        metrics, tables["instances"] = _numbered(_instances(report, set(instanced)))
     if any(t.num_rows > MAX_ROWS for t in tables.values()):
         return None
     numbers = dict(wide.numbers)
-    tables[_NUMBERS] = pa.table({"value": pa.chunked_array(list(numbers.values()), pa.float64())})
+    values = pa.concat_arrays(list(numbers.values())) if numbers else pa.array([], pa.float64())
+    tables[_NUMBERS] = pa.table({"value": values})
     tables[_TEXTS] = pa.table(dict(wide.texts))
     head = {
         "info": report.info.model_dump(exclude={"private"}),
         "rows": wide.rows,
         "numbers": list(numbers),
-        "units": dict(wide.units),
+        "units": [wide.units.get(name) for name in numbers],
+        "instanced": metrics,
         "problems": list(problems),
         "section_options": _resolved(report),
         "extras": {k: v for k, v in report.extras.items() if isinstance(v, list)},
         "tables": list(tables),
     }
-    pieces = [json.dumps(head, ensure_ascii=True).encode()]
+    pieces = [json.dumps(head, ensure_ascii=True, separators=(",", ":")).encode()]
     pieces += [_stream(t) for t in tables.values()]
     whole = b"".join(struct.pack("<I", len(p)) + p for p in pieces)
     if len(whole) > MAX_UNPACKED_BYTES:
         return None
     packed: bytes = pa.compress(whole, codec="zstd", asbytes=True)
     return None if len(packed) > LIMIT_BYTES else _MAGIC + struct.pack("<I", len(whole)) + packed
+
+
+def _instances(report: Report, instanced: set[str]) -> pa.Table:
+    """Return the instances of some metrics, in the reader's compact form where it has one."""
+    decode = report.extras.get("instance_batches")
+    if not callable(decode):
+        return report.compact("instances")
+    parts = list(decode(instanced))
+    return pa.concat_tables(parts) if parts else schema.empty("instances")
+
+
+def _numbered(instances: pa.Table) -> tuple[list[str], pa.Table]:
+    """Return the names of metrics that have instances, and the table with their places instead of them."""
+    column = instances.column("metric").combine_chunks()
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    used = pc.unique(encoded.indices)
+    names = encoded.dictionary.take(used).to_pylist()
+    key = instances.column("key")
+    instances = instances.set_column(1, "metric", pc.index_in(encoded.indices, used))
+    if pa.types.is_string(key.type):
+        instances = instances.set_column(2, "key", key.dictionary_encode())
+    return names, instances
+
+
+def _named(names: list[str], instances: pa.Table) -> pa.Table:
+    """Undo `_numbered`."""
+    places = instances.column("metric").combine_chunks()
+    metric = pa.DictionaryArray.from_arrays(places, pa.array(names, pa.string()))
+    return instances.set_column(1, "metric", metric)
 
 
 def unpack(data: bytes) -> Report:
@@ -105,6 +137,9 @@ def unpack(data: bytes) -> Report:
     if len(values) != rows * len(head["numbers"]):
         raise ValueError("stored numbers do not fit their names")
     numbers = {name: values.slice(at * rows, rows) for at, name in enumerate(head["numbers"])}
+    if "instances" in tables:
+        tables["instances"] = _named(head["instanced"], tables["instances"])
+    units = {name: unit for name, unit in zip(numbers, head["units"], strict=True) if unit}
     words = tables.pop(_TEXTS)
     texts = {name: words.column(name).combine_chunks() for name in words.column_names}
     log = ProblemLog()
@@ -119,7 +154,7 @@ def unpack(data: bytes) -> Report:
             advice=problem.advice,
         )
     extras: dict[str, Any] = dict(head["extras"])
-    extras[columns.EXTRA] = columns.MetricColumns(rows, numbers, texts, head["units"])
+    extras[columns.EXTRA] = columns.MetricColumns(rows, numbers, texts, units)
     options = head["section_options"]
     extras["section_options"] = {
         name: [_Resolved(*entry) for entry in entries] for name, entries in options.items()
@@ -140,7 +175,7 @@ class _Resolved(NamedTuple):
 
 def _resolved(report: Report) -> dict[str, list[_Resolved]]:
     """Resolve the report's section options for the architectures it holds; only names that change are kept."""
-    options = report.extras.get("section_options") or {}
+    options: Any = report.extras.get("section_options")
     archs = [a for a in report.table("devices").column("arch").to_pylist() if a and a.startswith("sm_")]
     numbers = sorted({int(digits) for a in archs if (digits := a[3:].rstrip("af")).isdigit()})
     kept: dict[str, list[_Resolved]] = {}

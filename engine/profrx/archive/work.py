@@ -41,7 +41,7 @@ class Task:
 
     Attributes:
         items: what to read.
-        digests: per item, the sha256 it had when it was last judged with this setup, or None.
+        digests: per item, the sha256 it had when it was last judged with this setup or its tables were stored, or None.
         stored: per item, its stored tables to judge again without reading, or None.
         setup: what to judge with.
     """
@@ -188,7 +188,9 @@ def _opened(
         except (ValueError, KeyError, TypeError):  # written by another version: read the file
             pass
     if one is None:
-        one = _read(bench, item, files.enter_context(fetch(item)), digest, facts)
+        # what its stored tables were judged with is not this setup: unchanged content is no reason to stop
+        judged = digest if data is None else None
+        one = _read(bench, item, files.enter_context(fetch(item)), judged, facts)
     if isinstance(one, Answer):
         return one
     if limit:
@@ -215,7 +217,7 @@ def _alone(bench: Bench, one: _Open, facts: dict[str, Any]) -> Answer:
             return _answers(bench, [one])[0]
         except (ValueError, KeyError, TypeError):
             with fetch(one.item) as path:
-                fresh = _read(bench, one.item, path, one.digest, facts)
+                fresh = _read(bench, one.item, path, None, facts)
                 return fresh if isinstance(fresh, Answer) else _answers(bench, [fresh])[0]
     return _answers(bench, [one])[0]
 

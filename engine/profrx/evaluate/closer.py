@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from profrx.evaluate import operators, trace
-from profrx.evaluate.showing import shown_unit
+from profrx.evaluate.showing import named, shown_unit
 from profrx.language import ast
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def lookup(evaluator: Evaluator, row: int) -> Callable[[str], tuple[Any, str]]:
     """Return what a template's names mean on a row."""
 
     def find(name: str) -> tuple[Any, str]:
-        expr = ast.Name(name)
+        expr = named(name)
         known = evaluator.let(name) or evaluator.param(name) or name in evaluator.metrics.pack.metrics
         if not known:
             return None, ""

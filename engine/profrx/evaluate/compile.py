@@ -6,12 +6,12 @@ evaluated once per declaration and frame; metrics once per frame (`Metrics`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from profrx.evaluate import aggregates, operators
@@ -19,12 +19,13 @@ from profrx.evaluate.frame import Members
 from profrx.evaluate.operators import UNDECIDED, UNKNOWN, Value
 from profrx.evaluate.params import Owner, Parameters
 from profrx.evaluate.patterns import matches
-from profrx.evaluate.quantity import ONE, rescale, to_base
+from profrx.evaluate.quantity import ONE, rescale, scalar, to_base
 from profrx.language import ast
 from profrx_parsers.errors import InternalError, RuleError
 
 if TYPE_CHECKING:
     from profrx.evaluate.metrics import Metrics
+    from profrx.evaluate.notes import Notes
 
 FiredOf = Callable[[str], Value]
 """Outcome of a rule on the frame's rows as a truth column."""
@@ -56,6 +57,7 @@ class Evaluator:
         owner: the declaration whose lets and params are in sight.
         fired: answers ``fired(rule)``.
         inside: set while evaluating the inner expression of an aggregate.
+        notes: what is known of the declaration's expressions; see `notes`.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class Evaluator:
         owner: Owner | None = None,
         fired: FiredOf | None = None,
         inside: Inside | None = None,
+        notes: Notes | None = None,
     ) -> None:
         self.metrics = metrics
         self.params = params
         self.owner = owner
         self.fired = fired
         self.inside = inside
+        self.notes: Notes = {} if notes is None else notes
         self._lets = {let.name: let for let in owner.lets} if owner else {}
         self._own = {param.name: param for param in owner.params} if owner else {}
         self._kept: dict[str, Value] = {}
@@ -113,7 +117,7 @@ class Evaluator:
 
     def _quantity(self, node: ast.Quantity) -> Value:
         value = to_base(node.value, node.unit)
-        return pa.scalar(value) if np.isfinite(value) else UNKNOWN
+        return scalar(value) if math.isfinite(value) else UNKNOWN
 
     def _text(self, node: ast.Text) -> Value:
         return pa.scalar(node.value)

@@ -10,7 +10,7 @@ from profrx.evaluate.lacking import is_narrower
 from profrx.evaluate.params import Parameters
 from profrx.evaluate.quantity import from_base
 from profrx.evaluate.reasons import origin
-from profrx.evaluate.showing import shown_unit, text_of
+from profrx.evaluate.showing import named, shown_unit, text_of
 from profrx.language import ast
 from profrx.report.model import Evidence
 
@@ -109,7 +109,7 @@ def of_param(evaluator: Evaluator, param: ast.Param, row: int) -> Evidence:
     """Return a parameter's effective value and where it came from."""
     owner = evaluator.owner.name if evaluator.owner else ""
     assert evaluator.params is not None
-    unit = shown_unit(evaluator, ast.Name(param.name))
+    unit = shown_unit(evaluator, named(param.name))
     value = operators.spread(evaluator.name(param.name), evaluator.rows)[row].as_py()
     shown = from_base(value, unit) if isinstance(value, float) else value
     return Evidence(

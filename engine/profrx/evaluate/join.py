@@ -92,9 +92,11 @@ class JoinedSupply:
 
     def _joined(self, name: str) -> pa.Array | None:
         columns = [part.raw(name) for part in self._parts]
-        units = [part.supply.unit(name) for part in self._parts]
-        held = {given for given, column in zip(units, columns, strict=True) if column is not None}
-        if len(held) > 1:
+        units = [
+            None if column is None else part.supply.unit(name)
+            for part, column in zip(self._parts, columns, strict=True)
+        ]
+        if len({given for given, column in zip(units, columns, strict=True) if column is not None}) > 1:
             if self._strict:
                 raise Unlike(f"{name} comes in several units")
             kept = self.unit(name)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrx.evaluate import operators, trace
+from profrx.evaluate.notes import noted
 from profrx.evaluate.showing import text_of
 from profrx.language import ast, walk
 
@@ -39,9 +40,11 @@ def missing(evaluator: Evaluator, step: Step, row: int) -> dict[str, tuple[str, 
         if leaf.values[row] is not None:
             continue
         for name, domain in _reads(evaluator, leaf.expr):
+            if not name and domain in evaluator.metrics.frame.members:
+                continue
             reason = _why(evaluator.metrics, name, domain, row)
             if reason is not None:
-                found[name] = reason
+                found[name or domain] = reason
     return found
 
 
@@ -67,8 +70,16 @@ def _why(metrics: Metrics, name: str, domain: str, row: int) -> tuple[str, str] 
     return None if reason is None else (reason.kind, reason.text)
 
 
-def _reads(evaluator: Evaluator, expr: ast.Expr) -> Iterator[tuple[str, str]]:
-    """Yield what an expression cannot do without, through lets: (name, "" or the domain it is read in)."""
+@noted
+def _reads(evaluator: Evaluator, expr: ast.Expr) -> tuple[tuple[str, str], ...]:
+    """Return what an expression cannot do without, through lets: (name, "" or the domain it is read in).
+
+    An aggregate needs members of its domain at all: ("", ``launches``).
+    """
+    return tuple(_reading(evaluator, expr))
+
+
+def _reading(evaluator: Evaluator, expr: ast.Expr) -> Iterator[tuple[str, str]]:
     pending: list[tuple[ast.Expr, str]] = [(expr, "")]
     seen: set[tuple[str, str]] = set()
     while pending:
@@ -83,8 +94,8 @@ def _reads(evaluator: Evaluator, expr: ast.Expr) -> Iterator[tuple[str, str]]:
             pending.extend((part, inner) for part in walk.children(node))
             if node.domain == "instances":
                 yield node.metric, "instances"
-            elif node.domain not in evaluator.metrics.frame.members:
-                yield node.domain, node.domain
+            else:
+                yield "", node.domain
             continue
         pending.extend((part, domain) for part in walk.children(node))
         if not isinstance(node, ast.Name | ast.Raw) or (node.name, domain) in seen:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -207,12 +208,12 @@ class Metrics:
         if metric.valid is None or not pa.types.is_floating(column.type):
             return column
         low, high = bounds(metric)
-        for op, bound in ((">=", low), ("<=", high)):
-            if np.isfinite(bound):
-                inside = operators.compare(op, column, pa.scalar(bound))
-                if isinstance(inside, pa.Scalar) or not pc.all(inside).as_py():
-                    column = pc.if_else(inside, column, UNKNOWN)
-        return column
+        if isinstance(column, pa.Scalar):
+            value = column.as_py()
+            return column if value is None or low <= value <= high else UNKNOWN
+        values = column.to_numpy(zero_copy_only=False)
+        outside = (values < low) | (values > high)  # never where the value is unknown: that is NaN here
+        return pc.if_else(pa.array(outside), UNKNOWN, column) if outside.any() else column
 
     # --- sources -----------------------------------------------------------------------------------------
 
@@ -376,9 +377,12 @@ def owners(owner: Any) -> pa.Array:
 
 def bounds(metric: ast.Metric) -> tuple[float, float]:
     """Return a metric's `valid` range in base units with its slack; infinite where it is open."""
-    if metric.valid is None:
-        return -np.inf, np.inf
-    low, high = constant(metric.valid.low), constant(metric.valid.high)
+    return (-np.inf, np.inf) if metric.valid is None else _limits(metric.valid.low, metric.valid.high)
+
+
+@lru_cache(maxsize=4096)
+def _limits(first: ast.Expr, last: ast.Expr) -> tuple[float, float]:
+    low, high = constant(first), constant(last)
     lower = -np.inf if low is None else low - _TOLERANCE * max(abs(low), 1.0)
     upper = np.inf if high is None else high + _TOLERANCE * max(abs(high), 1.0)
     return lower, upper

@@ -35,15 +35,22 @@ _COMPARE = {
 _FUNCTIONS = {"abs": pc.abs, "ceil": pc.ceil, "floor": pc.floor, "sqrt": pc.sqrt, "log2": pc.log2}
 
 
+_DOUBLE, _BOOL = pa.float64().id, pa.bool_().id
+_TEXT = frozenset({pa.string().id, pa.dictionary(pa.int32(), pa.string()).id})
+"""Type numbers: a pass over a few launches asks for them by the ten thousand, and they are read faster than types."""
+
+SMALL = 4096
+"""Columns up to this long are looked through as numpy arrays: calling an Arrow function costs more than copying them."""
+
+
 def is_text(value: Value) -> bool:
     """Whether a value is text (plain or dictionary-encoded)."""
-    kind = value.type
-    return bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))
+    return value.type.id in _TEXT
 
 
 def is_bool(value: Value) -> bool:
     """Whether a value is a truth value."""
-    return bool(pa.types.is_boolean(value.type))
+    return bool(value.type.id == _BOOL)
 
 
 def finite(value: Value) -> Value:
@@ -51,10 +58,18 @@ def finite(value: Value) -> Value:
     if isinstance(value, pa.Scalar):
         number = value.as_py()
         return value if number is None or math.isfinite(number) else UNKNOWN
-    total = pc.sum(value).as_py()
-    if total is None or math.isfinite(total):
+    if _all_finite(value):
         return value
     return pc.if_else(pc.is_finite(value), value, UNKNOWN)
+
+
+def _all_finite(column: Value) -> bool:
+    """Whether no value is NaN or infinite; may say no where the sum of finite values overflows."""
+    if len(column) <= SMALL and column.type.id == _DOUBLE:
+        known = int(np.count_nonzero(np.isfinite(column.to_numpy(zero_copy_only=False))))
+        return bool(known == len(column) - column.null_count)
+    total = pc.sum(column).as_py()
+    return bool(total is None or math.isfinite(total))
 
 
 def numeric(value: Value) -> Value:
@@ -83,17 +98,18 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
     """``+ - * /``; unknown when a side is, and where the divisor is zero."""
     left, right = numeric(left), numeric(right)
     if op == "/":
-        zero = pc.equal(right, 0.0)
         if isinstance(right, pa.Scalar):
-            right = UNKNOWN if zero.as_py() else right
-        elif pc.any(zero).as_py():
-            right = pc.if_else(zero, UNKNOWN, right)
+            right = UNKNOWN if right.as_py() == 0 else right
+        elif (right.to_numpy(zero_copy_only=False) == 0).any():
+            right = pc.if_else(pc.equal(right, 0.0), UNKNOWN, right)
         return finite(pc.divide(left, right))
     return finite(_ARITHMETIC[op](left, right))
 
 
 def compare(op: str, left: Value, right: Value) -> Value:
     """Compare numbers or text; a number and a text do not compare: unknown."""
+    if left.type.id == right.type.id == _DOUBLE:
+        return _COMPARE[op](left, right)
     if isinstance(left, pa.DictionaryArray) and isinstance(right, pa.StringScalar):
         return per_text(left, lambda words: _COMPARE[op](words, right))
     return _COMPARE[op](*aligned(left, right))
@@ -212,11 +228,11 @@ def _join(words: list[str]) -> str | None:
 def as_floats(value: Value, rows: int, missing: float = math.nan) -> Any:
     """Return a float64 numpy column with `missing` where the value is unknown."""
     column = spread(numeric(value), rows)
-    if column.null_count:
-        column = (
-            column.fill_null(missing) if not is_bool(column) else column.cast(pa.float64()).fill_null(missing)
-        )
-    return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    if column.type.id != _DOUBLE:
+        column = column.cast(pa.float64())
+    if column.null_count and not math.isnan(missing):
+        column = column.fill_null(missing)
+    return column.to_numpy(zero_copy_only=False)  # where it is copied, null becomes NaN
 
 
 def spread(value: Value, rows: int) -> Any:
@@ -231,9 +247,12 @@ def tristate(value: Value, rows: int) -> tuple[Any, Any]:
     column = spread(value, rows)
     if not is_bool(column):
         column = column.cast(pa.bool_()) if column.null_count == rows else _no_truth(column)
+    if not column.null_count:
+        return column.to_numpy(zero_copy_only=False), np.zeros(rows, bool)
+    if column.null_count == rows:
+        return np.zeros(rows, bool), np.ones(rows, bool)
     true = column.fill_null(False).to_numpy(zero_copy_only=False)
-    unknown = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else np.zeros(rows, bool)
-    return true, unknown
+    return true, column.is_null().to_numpy(zero_copy_only=False)
 
 
 def _no_truth(column: Value) -> Value:

@@ -91,7 +91,11 @@ class Outcomes:
         metrics = metrics or self.metrics(declaration.scope)
         scope = declaration.scope
         return Evaluator(
-            metrics, self.program.params, declaration, lambda name: self.truth_of(Parent(name), scope)
+            metrics,
+            self.program.params,
+            declaration,
+            lambda name: self.truth_of(Parent(name), scope),
+            notes=self.program.notes(declaration),
         )
 
     def truth_of(self, parent: Parent, scope: str) -> Value:

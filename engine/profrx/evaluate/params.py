@@ -24,7 +24,7 @@ import pyarrow as pa
 from profrx.evaluate.arch import arch_number
 from profrx.evaluate.operators import Value
 from profrx.evaluate.patterns import glob_to_regex
-from profrx.evaluate.quantity import scale_of, to_base
+from profrx.evaluate.quantity import scalar, scale_of, to_base
 from profrx.language import ast
 from profrx.language.select import unmet
 from profrx.language.units import spellings
@@ -127,9 +127,9 @@ class Parameters:
         default = constant(param.default)
         overrides = self.overrides(owner, param)
         if not overrides:
-            return pa.scalar(default)
+            return scalar(default)
         if not any(o.arch or o.kernel for o in overrides):
-            return pa.scalar(overrides[-1].value)
+            return scalar(overrides[-1].value)
         column = np.full(frame.rows, np.nan if default is None else default)
         for override in overrides:
             column[self._holds(override, frame)] = override.value

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profrx.evaluate.params import Owner, Parameters
 from profrx.language import ast, walk
 from profrx.language.pack import Pack
 from profrx_parsers.errors import RuleError
+
+if TYPE_CHECKING:
+    from profrx.evaluate.notes import Notes
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,16 @@ class Program:
             for node in walk.nodes(expr)
             if (name := metric_named(node)) and name not in own and name in self.pack.metrics
         )
+
+    def notes(self, declaration: Owner) -> Notes | None:
+        """Return the notes on a declaration of the pack, shared by every pass; None for any other."""
+        if self.owners.get(declaration.name) is not declaration:
+            return None
+        return self._notes.setdefault(declaration.name, {})
+
+    @cached_property
+    def _notes(self) -> dict[str, Notes]:
+        return {}
 
     def shared_params(self, declaration: Owner) -> list[str]:
         """Return the file-level parameters that a declaration reads."""

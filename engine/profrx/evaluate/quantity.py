@@ -6,7 +6,7 @@ Scales are exact fractions: a column in percent and a threshold in percent becom
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ _SPELLINGS = {
 """Units as tools spell them, where the language spells them otherwise. Source: exports of Nsight Compute."""
 
 
+@lru_cache(maxsize=4096)
 def to_base(value: float, name: str, like: str | None = None) -> float:
     """Return a value in base units.
 
@@ -75,10 +76,16 @@ def _spelled(stored: str) -> str:
     return "/".join(_SPELLINGS.get(part, part) for part in stored.split("/"))
 
 
+@lru_cache(maxsize=4096)
+def scalar(value: float | None) -> pa.Scalar:
+    """Return a constant as the evaluator wants it; making one costs as much as adding two columns of a few rows."""
+    return pa.scalar(value)
+
+
 def rescale(column: Any, scale: Fraction) -> Any:
     """Multiply a column by an exact scale."""
-    if scale == ONE:
+    if scale is ONE or scale == ONE:
         return column
     if scale.numerator != 1:
-        column = pc.multiply(column, pa.scalar(float(scale.numerator)))
-    return column if scale.denominator == 1 else pc.divide(column, pa.scalar(float(scale.denominator)))
+        column = pc.multiply(column, scalar(float(scale.numerator)))
+    return column if scale.denominator == 1 else pc.divide(column, scalar(float(scale.denominator)))

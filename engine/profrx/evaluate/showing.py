@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from profrx.evaluate.notes import noted
 from profrx.language import ast, walk
 from profrx.language.printer import expr_text
 from profrx.language.units import NONE, Dimension, unit
@@ -14,9 +16,24 @@ if TYPE_CHECKING:
 MAX_TEXT = 300
 """Longest source text shown."""
 
+MAX_TEXTS = 20_000
+"""Texts kept; beyond, they are written anew."""
+
+_TEXTS: dict[int, tuple[str, ast.Expr]] = {}
+"""Identity of an expression -> its text, and the expression, so that the identity stays its own."""
+
 
 def text_of(expr: ast.Expr) -> str:
     """Return an expression as text in the language's syntax, cut when very long."""
+    found = _TEXTS.get(id(expr))
+    if found is None:
+        if len(_TEXTS) >= MAX_TEXTS:
+            _TEXTS.clear()
+        found = _TEXTS[id(expr)] = (_text_of(expr), expr)
+    return found[0]
+
+
+def _text_of(expr: ast.Expr) -> str:
     try:
         text = expr_text(expr)
     except RecursionError:
@@ -24,6 +41,13 @@ def text_of(expr: ast.Expr) -> str:
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 2] + " …"
 
 
+@lru_cache(maxsize=4096)
+def named(name: str) -> ast.Name:
+    """Return a name as an expression, the same each time."""
+    return ast.Name(name)
+
+
+@noted
 def shown_unit(evaluator: Evaluator, *exprs: ast.Expr) -> str:
     """Return the unit to show a value in: the first that one of the expressions was written or declared with.
 

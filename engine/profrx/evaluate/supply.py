@@ -43,7 +43,7 @@ class LaunchSupply:
         """Metric name without its counter domain -> stored names with one."""
         found: dict[str, list[str]] = {}
         for name in self._metrics.numbers:
-            if match := _DOMAIN_PREFIX.match(name):
+            if "Triage" in name and (match := _DOMAIN_PREFIX.match(name)):
                 found.setdefault(name[match.end() :], []).append(name)
         return found
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from profrx.evaluate import operators
+from profrx.evaluate.notes import noted
 from profrx.evaluate.program import metric_named
 from profrx.evaluate.quantity import from_base
 from profrx.evaluate.showing import shown_unit, text_of
@@ -97,6 +98,7 @@ def trace(evaluator: Evaluator, expr: ast.Expr, depth: int = 0) -> Step:
     return Step("leaf", expr, text, values)
 
 
+@noted
 def _parts(evaluator: Evaluator, expr: ast.Expr) -> tuple[str, tuple[ast.Expr, ...]]:
     if isinstance(expr, ast.Binary) and expr.op in ("and", "or"):
         return expr.op, _flatten(expr, expr.op)
@@ -201,6 +203,7 @@ def margin(op: str, value: Any, threshold: Any) -> float | None:
     return distance if op in (">", ">=") else -distance
 
 
+@noted
 def is_measured(evaluator: Evaluator, expr: ast.Expr) -> bool:
     """Whether an expression reads anything of the report, through lets too."""
     pending, seen = [expr], set()
@@ -218,7 +221,8 @@ def is_measured(evaluator: Evaluator, expr: ast.Expr) -> bool:
     return False
 
 
-def metrics_in(evaluator: Evaluator, expr: ast.Expr) -> list[str]:
+@noted
+def metrics_in(evaluator: Evaluator, expr: ast.Expr) -> tuple[str, ...]:
     """Return the catalogue and raw metrics that an expression reads, through lets, in reading order."""
     found: dict[str, None] = {}
     pending, seen = [expr], set()
@@ -236,10 +240,11 @@ def metrics_in(evaluator: Evaluator, expr: ast.Expr) -> list[str]:
                 pending.append(let.expr)
             elif evaluator.param(name) is None and name not in ("key", "index", "value"):
                 found[name] = None
-    return list(found)
+    return tuple(found)
 
 
-def params_in(evaluator: Evaluator, expr: ast.Expr) -> list[ast.Param]:
+@noted
+def params_in(evaluator: Evaluator, expr: ast.Expr) -> tuple[ast.Param, ...]:
     """Return the parameters that an expression reads, through lets."""
     found: dict[str, ast.Param] = {}
     pending, seen = [expr], set()
@@ -253,7 +258,7 @@ def params_in(evaluator: Evaluator, expr: ast.Expr) -> list[ast.Param]:
                 pending.append(let.expr)
             elif param is not None:
                 found[param.name] = param
-    return list(found.values())
+    return tuple(found.values())
 
 
 def _value(evaluator: Evaluator, expr: ast.Expr, unit: str, row: int) -> Any:

@@ -12,6 +12,8 @@ from profrx.language.ast import NOWHERE, Span
 
 MAX_COMPARED = 2000
 """Names that a misspelt one is compared with."""
+MAX_ERRORS = 100
+"""Mistakes shown for one file, and as many warnings."""
 Severity = Literal["error", "warning", "note"]
 
 
@@ -131,6 +133,27 @@ USUAL_REPAIR = {
     "whole-number": "drop the fraction",
 }
 """Help for codes whose message has nothing more special to say."""
+
+
+def capped(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Each diagnostic once, and of each file only so many: errors, warnings and notes counted apart."""
+    kept: list[Diagnostic] = []
+    counts: dict[tuple[str, Severity], int] = {}
+    for one in found:
+        key = (one.span.file, one.severity)
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= MAX_ERRORS or one.code == "too-many-errors":
+            kept.append(one)
+        elif counts[key] == MAX_ERRORS + 1:
+            kept.append(too_many(one.span, one.severity))
+    return tuple(dict.fromkeys(kept))
+
+
+def too_many(span: Span, severity: Severity = "error") -> Diagnostic:
+    """What is said once in the place of all that is not listed."""
+    what = {"error": "mistakes", "warning": "warnings", "note": "notes"}[severity]
+    message = f"more than {MAX_ERRORS} {what} in this file; the rest is not listed"
+    return Diagnostic("too-many-errors", message, span, severity, hint="repair those above and run again")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

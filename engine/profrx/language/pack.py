@@ -17,7 +17,7 @@ from typing import Any
 
 from profrx.language import ast
 from profrx.language.cache import digest_of
-from profrx.language.diagnostics import Diagnostic, did_you_mean
+from profrx.language.diagnostics import Diagnostic, capped, did_you_mean
 from profrx.language.headers import excluded, header_problems
 from profrx.language.parse import read
 from profrx.language.scan import MAX_FILE
@@ -283,7 +283,7 @@ def assemble(
         **tables,
         packs=tuple(packs),
         origin=origin,
-        diagnostics=tuple(diagnostics),
+        diagnostics=capped(diagnostics),
         digest=_digest(sources),
         files=files,
     )

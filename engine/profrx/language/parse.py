@@ -12,13 +12,12 @@ from typing import cast
 
 from profrx.language import ast
 from profrx.language.build_blocks import DeclarationBuilder
-from profrx.language.diagnostics import Diagnostic, Lines
+from profrx.language.diagnostics import MAX_ERRORS, Diagnostic, Lines, too_many
 from profrx.language.lr import Driver, Unexpected
 from profrx.language.recover import next_statement
 from profrx.language.scan import (
     MAX_DECLARATION,
     MAX_DECLARATIONS,
-    MAX_ERRORS,
     MAX_FILE,
     MAX_TOKENS,
     Chunk,
@@ -133,7 +132,7 @@ def _give_up(lines: Lines, chunk: Chunk, tokens: int) -> Diagnostic:
     if tokens > MAX_TOKENS:
         message = f"the file has more than {MAX_TOKENS} words and signs; the rest is not read"
         return Diagnostic("file-too-large", message, place, hint="split it into several files")
-    return Diagnostic("too-many-errors", f"more than {MAX_ERRORS} mistakes; the rest is not read", place)
+    return too_many(place)
 
 
 def _too_large(lines: Lines, chunk: Chunk, what: str) -> Diagnostic:

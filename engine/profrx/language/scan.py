@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from profrx.language.diagnostics import Diagnostic, Lines
+from profrx.language.diagnostics import MAX_ERRORS, Diagnostic, Lines
 
 MAX_FILE = 1 << 20
 """Bytes of one rule file."""
@@ -21,8 +21,6 @@ MAX_DEPTH = 100
 """Nested brackets or operators in one expression."""
 MAX_TOKENS = 120_000
 """Words, numbers, strings and signs in one rule file."""
-MAX_ERRORS = 100
-"""Mistakes reported in one rule file."""
 MAX_CHAIN = 150
 """Nested operators of an expression with all the lets it reads; also metrics computed from metrics."""
 MAX_PATTERN = 256
@@ -143,7 +141,8 @@ def _starts(
             )
             return starts, guilty.start()
         elif kind == "unclosed":
-            problems.append(_unclosed(lines, at, match.end()))
+            if len(problems) <= MAX_ERRORS:
+                problems.append(_unclosed(lines, at, match.end()))
             continue
         elif kind is None and match[0].startswith('"""'):
             blocks.append(match)

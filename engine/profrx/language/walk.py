@@ -81,6 +81,29 @@ def expressions(node: ast.Declaration) -> Iterator[tuple[str, ast.Expr]]:
             yield from (("formula", source.formula) for source in node.sources if source.formula is not None)
 
 
+def mentioned(node: ast.Declaration) -> set[str]:
+    """Every name of another declaration that stands in one, tests aside; its own lets and params are among them."""
+    if isinstance(node, ast.Ruleset):
+        return {rule for rule, _ in node.rules}
+    lets = getattr(node, "lets", ())
+    found: set[str] = set()
+    for expr in (*(expr for _, expr in expressions(node)), *(let.expr for let in lets)):
+        for part in nodes(expr):
+            match part:
+                case ast.Name():
+                    found.add(part.name)
+                case ast.Fired():
+                    found.add(part.rule)
+                case ast.Aggregate():
+                    found.add(part.metric)
+    found.update(getattr(node, "under", ()), getattr(node, "blocks", ()))
+    if isinstance(node, ast.Rule):
+        found.update(one.rule for one in node.suppresses)
+        found.update(one.metric for one in node.lines)
+        found.add(node.replaced_by)
+    return found
+
+
 def evaluated(node: Judge) -> Iterator[ast.Expr]:
     """Every expression that is evaluated over the subjects: lets first, `require` not, it is about settings."""
     yield from (let.expr for let in node.lets)

@@ -27,6 +27,8 @@ class Metric:
 _CALLS = "no API calls in the capture"
 _RANGES = "no ranges in the capture"
 _KERNELS = "no kernels"
+_PAIRED = "fewer than two ranks, or no collective in common"
+_RECUR = "fewer than two ranks, or fewer than four collectives in common"
 
 
 def _m(name: str, meaning: str, null: str = "", fold: str = "") -> Metric:
@@ -85,10 +87,13 @@ METRICS: tuple[Metric, ...] = (
     _m("fusable_elementwise_share", "sum over runs of n neighbouring elementwise kernels of one stream: (n - 1) / n of their time / window_ns"),
     _m("comm_exposed_share", "communication not covered by other kernels / window_ns"),
     _m("comm_overlap_share", "communication covered by other kernels / communication", "no communication"),
-    _m("comm_small_share", "communication kernels under 50 us, where no longer kernel runs, with gaps under 50 us before them / window_ns"),
+    _m("comm_pairwise_share", "the part of comm_exposed_share in kernels that send or receive: between two ranks, or all to all"),
+    _m("comm_sharded_share", "the part of comm_exposed_share in kernels that gather or scatter"),
+    _m("comm_small_share", "communication kernels under 50 us (without the wait for the last rank, where that is known), where no longer kernel runs, with gaps under 50 us before them; of the rank they cost most / window_ns"),
     _m("comm_small_count", "communication kernels under 50 us"),
-    _m("underfilled_share", "time in which a kernel with fewer blocks than compute units ran alone / window_ns", "grid or device unknown"),
+    _m("underfilled_share", "time in which a kernel with fewer blocks than 90 % of the compute units ran alone, communication left out / window_ns", "grid or device unknown"),
     _m("underfilled_fill_share", "blocks / compute units during that time (mean)", "no such time"),
+    _m("underfilled_count", "such kernels, the longest first, that make up half of that time", "grid or device unknown", fold="max"),
     _m("copy_count", "copies, without migrations"),
     _m("copy_share", "time in copies (union) / window_ns"),
     _m("copy_bytes", "bytes copied"),
@@ -144,16 +149,23 @@ METRICS: tuple[Metric, ...] = (
     _m("late_allocation_count", "device allocations after one third of the window", "no allocations recorded"),
     _m("rank_count", "processes with GPU work", fold="max"),
     _m("rank_spread_share", "(largest - smallest kernel time without communication over ranks) / largest", "fewer than two ranks", fold="max"),
-    _m("collective_count", "collectives in which all ranks took part, paired by name and order", "fewer than two ranks, or none paired", fold="max"),
-    _m("rank_wait_share", "sum over these of the longest uncovered wait for the last rank / window_ns", "fewer than two ranks, or none paired", fold="max"),
-    _m("rank_late_share", "part of that wait which is for the one rank waited for most", "no wait", fold="max"),
-    _m("rank_late_device_id", "device of that rank", "no wait, or device unknown", fold="max"),
-    _m("rank_late_idle_share", "idle share of that rank's window beyond the mean of the others", "no wait", fold="max"),
+    _m("rank_excess_share", "(largest - mean kernel time without communication over ranks) / largest: what the largest would lose if all did the same work", "fewer than two ranks", fold="max"),
+    _m("collective_count", "collectives in which all ranks took part, paired by name and order", "fewer than two ranks", fold="max"),
+    _m("comm_wait_share", "communication not covered by other kernels that waits for the last rank (mean over ranks) / window_ns", _PAIRED, fold="max"),
+    _m("busy_useful_share", "busy_share - comm_wait_share: busy with more than waiting for another rank", _PAIRED, fold="max"),
+    _m("rank_wait_share", "recurring waits: the longest uncovered wait of each such collective for its last rank, the first left out, none longer than the third longest for that rank, set-up and the profiler's own work taken off / time from the first to the last of them", _RECUR, fold="max"),
+    _m("rank_wait_compute_share", "part of rank_wait_share in which the last rank computed longer than the one that waits", _RECUR, fold="max"),
+    _m("rank_wait_host_share", "part in which its GPU was idle for longer: host, waits, copies, allocations, unknown", _RECUR, fold="max"),
+    _m("rank_wait_launch_share", "part in which it was idle for longer at the pace of launches or of the device", _RECUR, fold="max"),
+    _m("rank_late_share", "part of rank_wait_share which is for the one rank waited for most", "no recurring wait", fold="max"),
+    _m("rank_late_device_id", "device of that rank", "no recurring wait, or device unknown", fold="max"),
+    _m("rank_late_idle_share", "idle share of that rank's window beyond the mean of the others", "no recurring wait", fold="max"),
     _m("device_turns_share", "(time in which any device of a process works - time of its busiest one) / window_ns: lost by taking turns", "no process with several devices", fold="max"),
     _m("device_count", "devices with GPU work", fold="max"),
+    _m("process_device_count", "most devices with GPU work that one process uses", fold="max"),
     _m("device_spread_share", "(largest - smallest kernel time without communication over devices) / largest", "one device, or several processes", fold="max"),
     _m("peer_copy_count", "copies between devices", "directions of copies unknown", fold="max"),
-    _m("layer_count", "ranges named alike but for a number (steps left out), of the kind that takes most time", "fewer than four", fold="max"),
+    _m("layer_count", "ranges named alike but for a number (steps left out), of the kind that takes most time; 0 when fewer than four", _RANGES, fold="max"),
     _m("layer_spread_ratio", "largest / smallest GPU time of these", "fewer than four", fold="max"),
     _m("layer_share", "GPU time of these / window_ns", "fewer than four", fold="max"),
     _m("directive_data_share", "host time in data constructs of OpenACC (union) / window_ns", "the format keeps no constructs", fold="max"),
@@ -181,7 +193,7 @@ KERNEL_METRICS: tuple[Metric, ...] = (
     _m("launch_count", "launches"),
     _m("kernel_time_ns", "sum of durations", fold="sum"),
     _m("kernel_time_share", "of the kernel time of the report"),
-    _m("window_share", "sum of durations / window_ns"),
+    _m("window_share", "sum of durations / (window_ns x devices with GPU work)"),
     _m("mean_ns", "mean duration"),
     _m("median_ns", "median duration"),
     _m("p95_ns", "95th percentile of durations"),
@@ -202,9 +214,13 @@ RANGE_METRICS: tuple[Metric, ...] = (
     _m("kernel_mean_ns", "mean duration of these kernels", _KERNELS),
     _m("idle_ns", "gaps before these kernels", fold="sum"),
     _m(
+        "idle_late_ns",
+        "the same without gaps in which they had been submitted already, or the profiler worked; mean over devices with GPU work",
+        fold="sum",
+    ),
+    _m(
         "sibling_count",
-        "ranges named alike but for a number, this one among them; steps left out",
-        "fewer than four",
+        "ranges named alike but for a number, this one among them; steps left out; 0 when fewer than four, or when another row stands for them",
     ),
     _m(
         "sibling_ratio",

@@ -16,7 +16,8 @@ Time in the profiler's own work (starting up, emptying its buffers) is taken off
 made before it, and counts as `profiler`.
 
 A wait can be blamed for no more idle time than the GPU work it waited for: without it the host would have worked
-on during that time. What a gap is longer than that counts as `host`.
+on during that time. What a gap is longer than that counts as `launch` where the whole gap is no longer than `launch_gap_ns`,
+else as `host`.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class Gaps:
     """Part of a ``sync`` gap that would have been idle without the wait as well."""
     profiler: Ints
     """Part of each gap in which the profiler itself worked."""
+    is_short: Bools
+    """Gaps no longer than it takes the host to launch."""
 
     @property
     def lengths(self) -> Ints:
@@ -74,14 +77,18 @@ class Gaps:
         if reason == "profiler":
             return int(self.profiler.sum())
         found = int((self.lengths - self.profiler)[self.reason == REASONS.index(reason)].sum())
-        beyond = int(self.beyond_wait.sum())
-        return found - beyond if reason == "sync" else found + beyond if reason == "host" else found
+        if reason == "sync":
+            return found - int(self.beyond_wait.sum())
+        if reason in ("launch", "host"):
+            return found + int(self.beyond_wait[self.is_short == (reason == "launch")].sum())
+        return found
 
     def uncovered(self, ranges: Union, least: int) -> int:
         """Return how much of the ``host`` time in pieces of at least `least` ns no range covers."""
         host = self.reason == REASONS.index("host")
-        starts = np.concatenate([self.starts[host], (self.ends - self.beyond_wait)[~host]])
-        ends = np.concatenate([self.ends[host], self.ends[~host]])
+        waited = ~host & ~self.is_short
+        starts = np.concatenate([self.starts[host], (self.ends - self.beyond_wait)[waited]])
+        ends = np.concatenate([self.ends[host], self.ends[waited]])
         long = ends - starts >= least
         starts, ends = starts[long], ends[long]
         return int((ends - starts - ranges.within(starts, ends)).sum())
@@ -101,6 +108,7 @@ def find_gaps(work: Work, groups: dict[int, CallGroups]) -> Gaps:
     called = work.call_start[after] != NONE if len(after) else np.zeros(0, bool)
     first_use = _first_uses(work)
     profiler = np.zeros(len(idle.starts), np.int64)
+    is_short = np.zeros(len(idle.starts), bool)
     for process, group in groups.items():
         rows = np.flatnonzero(called & (work.process[after] == process))
         if len(rows):
@@ -108,11 +116,12 @@ def find_gaps(work: Work, groups: dict[int, CallGroups]) -> Gaps:
             reason[rows] = _reasons(
                 idle.starts[rows], idle.ends[rows], work.call_end[at], first_use[at], group
             )
+            is_short[rows] = idle.ends[rows] - idle.starts[rows] <= launch_gap_ns(group)
             blamed = rows[reason[rows] != REASONS.index("queue")]
             profiler[blamed] = group.recorder.within(idle.starts[blamed], idle.ends[blamed])
     first = int(work.start[0]) if len(work) else 0
     beyond = _beyond_wait(idle, reason, profiler, first)
-    return Gaps(idle.starts, idle.ends, reason, after, beyond, profiler)
+    return Gaps(idle.starts, idle.ends, reason, after, beyond, profiler, is_short)
 
 
 def _beyond_wait(idle: Union, reason: npt.NDArray[np.int8], profiler: Ints, first: int) -> Ints:

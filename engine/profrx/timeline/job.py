@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from profrx.timeline.between import communicates
 from profrx.timeline.capture import KERNEL, Work, read_timeline
 from profrx.timeline.classes import DEFAULT, classify
 from profrx.timeline.intervals import Ints
+from profrx.timeline.ranks import communicates
 from profrx_parsers import schema
 from profrx_parsers.errors import UsageError
 from profrx_parsers.problems import ProblemLog

@@ -26,7 +26,9 @@ def compare_layers(rows: Sequence[MutableMapping[str, Any]], window: int) -> Val
 
     Times of one member are added up over its parents (one per step), and stand on the row that took most of them.
     """
-    report: Values = {"layer_count": None, "layer_spread_ratio": None, "layer_share": None}
+    report: Values = {"layer_count": 0.0, "layer_spread_ratio": None, "layer_share": None}
+    for row in rows:
+        row["sibling_count"] = 0
     best = 0.0
     for members in _groups(rows).values():
         if len(members) < LEAST:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profrx.timeline.between import Values as Values
-from profrx.timeline.between import ratio, small_collectives
+from profrx.timeline.between import small_collectives
 from profrx.timeline.calls import CallGroups
 from profrx.timeline.capture import COPY, DIRECTIONS, GRAPH, KERNEL, MEMORY_KINDS, SET, STREAMS, Work
 from profrx.timeline.gaps import REASONS, Gaps, find_gaps
 from profrx.timeline.intervals import Bools, Ints, Union, intersection, overlapping, union
+from profrx.timeline.ranks import Values as Values
+from profrx.timeline.ranks import is_pairwise, is_sharded, ratio
 from profrx.timeline.spans import OPTIMIZER, Ranges
 from profrx.timeline.texts import NONE
 
@@ -22,6 +23,9 @@ PAUSE_NS = 5_000_000
 """A pause of the host between two ranges that is this long may be a wait for something outside: the next request."""
 OUTSIDE_MOST = 0.5
 """Share of the kernel time outside every range from which ranges do not describe the program."""
+FILLED = 0.9
+"""Blocks per compute unit from which a kernel fills a device: clusters of a persistent kernel leave some units over
+(H200: 128 of 132, 116 of 132 with clusters of four)."""
 LARGE_FACTOR = 5
 """A kernel is large beside small operations when it runs at least this many times longer than each of them."""
 
@@ -151,8 +155,13 @@ def _classes(kernels: Work, duration: Ints, window: int, context: Context) -> Va
         other = union(kernels.start[~talk], kernels.end[~talk])
         out["comm_exposed_share"] = ratio(comm.total - comm.shared(other), window)
         out["comm_overlap_share"] = ratio(comm.shared(other), comm.total)
+        for name, is_one in (("pairwise", is_pairwise), ("sharded", is_sharded)):
+            mine = np.array([*map(is_one, kernels.name.texts), False], bool)[codes] & talk
+            part = union(kernels.start[mine], kernels.end[mine])
+            out[f"comm_{name}_share"] = ratio(part.total - part.shared(other), window)
     else:
-        out["comm_exposed_share"], out["comm_overlap_share"] = 0.0, None
+        out |= dict.fromkeys(("comm_exposed_share", "comm_pairwise_share", "comm_sharded_share"), 0.0)
+        out["comm_overlap_share"] = None
     return out | small_collectives(kernels, talk, window)
 
 
@@ -174,15 +183,31 @@ def _fusable(kernels: Work, duration: Ints, wanted: Bools) -> float:
 
 
 def _underfilled(kernels: Work, window: int, context: Context) -> Values:
-    """Time in which one kernel runs alone that has fewer blocks than the device has compute units."""
+    """Time in which one kernel runs alone that has too few blocks for the compute units of the device.
+
+    A persistent kernel has a block per unit, or a few less where clusters do not fit: it fills the device. Communication
+    uses few units on purpose, and its time is that of the link and of waiting.
+    """
     units = context.compute_units
     if not units or not (kernels.blocks > 0).any():
-        return {"underfilled_share": None, "underfilled_fill_share": None}
-    thin = (kernels.blocks > 0) & (kernels.blocks < units)
+        return {"underfilled_share": None, "underfilled_fill_share": None, "underfilled_count": None}
+    talk = np.array([*(k == "communication" for k in context.kernel_class), False], bool)[kernels.name.codes]
+    thin = (kernels.blocks > 0) & (kernels.blocks < FILLED * units) & ~talk
     shared = overlapping(kernels.start, kernels.end)
     alone = (kernels.end - kernels.start - shared.within(kernels.start, kernels.end))[thin].astype(np.float64)
     fill = ratio(float((alone * kernels.blocks[thin]).sum()), float(alone.sum()) * units)
-    return {"underfilled_share": ratio(float(alone.sum()), window), "underfilled_fill_share": fill}
+    return {
+        "underfilled_share": ratio(float(alone.sum()), window),
+        "underfilled_fill_share": fill,
+        "underfilled_count": _bulk(alone),
+    }
+
+
+def _bulk(times: np.ndarray) -> float:
+    """Return how many of them, the longest first, make up half of their sum."""
+    order = np.sort(times)[::-1]
+    total = float(order.sum())
+    return float(np.searchsorted(np.cumsum(order), total / 2) + 1) if total else 0.0
 
 
 def _copies(work: Work, kernel_time: Union, window: int) -> Values:

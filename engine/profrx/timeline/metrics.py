@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from profrx.timeline.between import device_turns, rank_metrics
+from profrx.timeline.between import device_turns, small_collectives_of_ranks
 from profrx.timeline.calls import CallGroups, by_process
 from profrx.timeline.capture import KERNEL, Calls, Timeline, Work, read_timeline
 from profrx.timeline.catalogue import BY_NAME, KERNEL_METRICS, METRICS, RANGE_METRICS, Metric
 from profrx.timeline.classes import DEFAULT, classify
-from profrx.timeline.gaps import find_gaps
+from profrx.timeline.gaps import REASONS, find_gaps
 from profrx.timeline.intervals import Bools, Ints, union
 from profrx.timeline.layers import compare_layers
 from profrx.timeline.measure import Context, Values, measure
 from profrx.timeline.memory import memory_metrics
+from profrx.timeline.ranks import communicates, rank_metrics
 from profrx.timeline.texts import NONE
 from profrx.timeline.validity import recorder_time
 from profrx.timeline.whole import compute_time, whole_report, without_work
@@ -77,7 +78,7 @@ class Metrics:
             return self._summarised()
         devices = self._devices(work)
         ranges = self._ranges(work)
-        layers = compare_layers(ranges, union(work.start, work.end).span)
+        layers = compare_layers(ranges, union(work.start, work.end).span) if self.timeline.has_ranges else {}
         return {
             "report": _table([self._report(work, devices) | layers], METRICS),
             "device": _table(devices, METRICS),
@@ -149,16 +150,24 @@ class Metrics:
         values = {m.name: _fold(m, devices) for m in METRICS}
         span = union(work.start, work.end).span
         values["window_ns"] = float(span)
-        values |= self._spread(work) | whole_report(self.report, self.timeline, self.kernel_class)
+        values |= self._spread(work, span) | whole_report(self.report, self.timeline, self.kernel_class)
+        if values["comm_wait_share"] is not None and values["busy_share"] is not None:
+            values["busy_useful_share"] = max(values["busy_share"] - values["comm_wait_share"], 0.0)
         return _row("report", Path(self.report.info.source).name, span, values)
 
-    def _spread(self, work: Work) -> Values:
-        chosen = [rows for _, rows in _rank_rows(work)]
-        ranks = [compute_time(work.take(rows), self.kernel_class) for rows in chosen]
+    def _spread(self, work: Work, window: int) -> Values:
+        parts = [work.take(rows) for _, rows in _rank_rows(work)]
+        ranks = [compute_time(part, self.kernel_class) for part in parts]
         most = max(ranks, default=0.0)
-        spread = (most - min(ranks)) / most if len(ranks) > 1 and most else None
-        lost = rank_metrics(work, chosen, self.kernel_class) | {"device_turns_share": device_turns(work)}
-        return {"rank_count": len(ranks), "rank_spread_share": spread, **lost}
+        out: Values = {"rank_count": len(ranks), "device_turns_share": device_turns(work)}
+        if len(ranks) > 1 and most:
+            out["rank_spread_share"] = (most - min(ranks)) / most
+            out["rank_excess_share"] = (most - float(np.mean(ranks))) / most
+        lost, collectives = rank_metrics(parts, self.kernel_class, self.groups, window)
+        if collectives is not None:
+            talks = communicates(work, self.kernel_class)
+            out |= small_collectives_of_ranks(parts, collectives, talks, window)
+        return out | lost
 
     def _streams(self, work: Work) -> list[dict[str, Any]]:
         identity = (work.device, work.process, work.stream)
@@ -192,7 +201,7 @@ class Metrics:
 
     def _kernels(self, work: Work) -> pa.Table:
         kernels = work.take((work.kind == KERNEL) & (work.name.codes >= 0))
-        window = union(work.start, work.end).span
+        window = union(work.start, work.end).span * len(np.unique(work.device))
         duration = (kernels.end - kernels.start).astype(np.float64)
         total = float(duration.sum())
         order = np.argsort(kernels.name.codes, kind="stable")
@@ -210,11 +219,14 @@ class Metrics:
     def _ranges(self, work: Work) -> list[dict[str, Any]]:
         groups = self.groups
         window = union(work.start, work.end).span
-        idle = np.zeros(len(work), np.int64)
-        for number in np.unique(work.device).tolist():
+        idle, late = np.zeros((2, len(work)), np.int64)
+        devices = np.unique(work.device).tolist()
+        for number in devices:
             mine = work.device == number
             gaps = find_gaps(work.take(mine), groups)
-            idle[np.flatnonzero(mine)[gaps.next]] = gaps.lengths
+            at = np.flatnonzero(mine)[gaps.next]
+            idle[at] = gaps.lengths
+            late[at] = np.where(gaps.reason == REASONS.index("queue"), 0, gaps.lengths - gaps.profiler)
         members: dict[str, list[int]] = {}
         for code, path in enumerate(work.path.texts):
             parts = path.split(" / ")
@@ -230,6 +242,7 @@ class Metrics:
             chosen = np.sort(chosen[is_kernel[chosen]])
             if len(chosen):
                 values = _range_values(work, chosen, idle, window)
+                values["idle_late_ns"] = float(late[chosen].sum()) / len(devices)
                 rows_out.append(_row(path, path, values["gpu_busy_ns"], values))
         rows_out.sort(key=lambda r: -(r["weight_ns"] or 0))
         return rows_out

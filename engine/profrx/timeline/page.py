@@ -21,7 +21,7 @@ added, shares are averaged with the windows as weights.
 *queue* (it was submitted before the gap began), *first* (set-up: before the first kernel, the first
 launch of a kernel, or before 90 % of the kernels were seen once in the first half of the capture), *allocation* and *copy* (half of the gap
 inside such calls), *sync* (the host was waiting for the device when the gap began), *launch* (up to 50 us, or three usual pauses between launch calls, at most 200 us), *host*. A wait is blamed for no more
-idle time than the work it waited for took; the rest counts as *host*. Time in which the profiler itself worked in the process is taken off the gap's reason
+idle time than the work it waited for took; the rest counts as *launch* in a gap that is no longer than a launch takes, else as *host*. Time in which the profiler itself worked in the process is taken off the gap's reason
 and counts as *profiler* (not off *queue* and *unknown*). So the `idle_…_share` metrics add up to `gap_share`.
 
 **Kernel classes** come from `engine/profrx/timeline/kernel_classes.csv` (pattern, class, library; first match wins). Give your own table as

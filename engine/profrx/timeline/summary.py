@@ -194,7 +194,7 @@ def _skip(work: Any, rows: np.ndarray, code: int) -> int:
 
 
 def _command(report: Report, short: str, skip: int) -> str:
-    name = short if re.fullmatch(r"\w+", short) else f"regex:^{_escaped(short)}$"
+    name = short if re.fullmatch(r"\w+", short) else f"regex:{_expression(short)}"
     ask = report.extras.get("recorder")
     begun = " --profile-from-start off" if ask is not None and ask().by_program else ""
     if report.info.tool in ("nsys", "torch.profiler", None):
@@ -203,6 +203,12 @@ def _command(report: Report, short: str, skip: int) -> str:
             f"-o {re.sub(r'[^A-Za-z0-9_]', '_', short)[:60]} APPLICATION"
         )
     return f"rocprof-compute profile --kernel {shlex.quote(short)} --dispatch {skip + 1} --name {re.sub(r'[^A-Za-z0-9_]', '_', short)[:60]} -- APPLICATION"
+
+
+def _expression(name: str) -> str:
+    """Return an expression for a bare name; one that the recorder cut short (``abc...``) matches by its beginning."""
+    whole = name.removesuffix("...")
+    return f"^{_escaped(whole)}" + ("$" if whole == name else "")
 
 
 def _escaped(name: str) -> str:

@@ -82,6 +82,8 @@ def compute_time(work: Work, kinds: Sequence[str]) -> float:
 def _devices(report: Report, work: Work, kinds: Sequence[str]) -> Values:
     numbers = np.unique(work.device)
     out: Values = {"device_count": float(len(numbers)), "device_spread_share": None, "peer_copy_count": None}
+    both = np.unique(np.stack([work.process, work.device]), axis=1)
+    out["process_device_count"] = float(np.unique(both[0], return_counts=True)[1].max())
     copies = names(report.compact("copies"), "direction")
     if copies.texts or not len(copies.codes):
         out["peer_copy_count"] = float(copies.hits("^PtoP$").sum())

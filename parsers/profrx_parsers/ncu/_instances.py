@@ -72,6 +72,8 @@ class Instances:
 
     def batches(self, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
         """Yield the same rows piece by piece, for reports whose instances should not be in memory at once."""
+        if self._whole is not None:
+            return iter([self.table(wanted)])
         return self._decoded(wanted, self._problems)
 
     def _decoded(self, wanted: Collection[str] | None, problems: ProblemLog) -> Iterator[pa.Table]:

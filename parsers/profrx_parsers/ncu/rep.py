@@ -52,6 +52,10 @@ class _UnitsByName(Mapping[str, str]):
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the unit of a metric."""
+        return unit_of(name) or default
+
     def __getitem__(self, name: str) -> str:
         unit = unit_of(name)
         if unit is None:

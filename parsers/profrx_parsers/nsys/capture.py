@@ -75,7 +75,9 @@ class Capture:
 
     @cached_property
     def _calls(self) -> host.Calls:
-        return host.read_calls(self.raw, self._ranges)
+        found = host.read_calls(self.raw, self._ranges)
+        pa.default_memory_pool().release_unused()  # by the million; what was used on the way is large, too
+        return found
 
     def release(self, name: str) -> None:
         """Let go of a kept table; see `Report.release`."""
@@ -96,7 +98,9 @@ class Capture:
 
     def launches(self) -> pa.Table:
         """Kernels, and CUDA graphs traced as one item."""
-        return work.read_launches(self.raw, self._calls, self._devices[1], self.log)
+        found = work.read_launches(self.raw, self._calls, self._devices[1], self.log)
+        pa.default_memory_pool().release_unused()
+        return found
 
     def copies(self) -> pa.Table:
         """Copies and sets."""

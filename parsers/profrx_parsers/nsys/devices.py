@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from profrx_parsers import schema
@@ -35,7 +36,12 @@ class DeviceMap:
 
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def look_up(self, pids: Ints, numbers: Ints) -> Ints:
+    @property
+    def renumbers(self) -> bool:
+        """Whether any number means another device."""
+        return any(number != device for (_, number), device in self.pairs.items())
+
+    def look_up(self, pids: npt.NDArray[np.integer], numbers: Ints) -> Ints:
         """Return the device ids of many events."""
         out = numbers.copy()
         for (pid, number), device in self.pairs.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from profrx_parsers.nsys.merge import Column, narrow
 ID_COLUMNS = frozenset(("globalTid", "globalPid", "endGlobalTid"))
 """64-bit ids with few distinct values: stored as codes into a dictionary."""
 _FIRST = 4096
+_OWN_PAGES = 1 << 17
 
 
 class GrowingColumn:
@@ -79,13 +81,24 @@ class GrowingColumn:
 def _room(buffer: npt.NDArray[Any] | None, kind: np.dtype[Any], rows: int, used: int) -> npt.NDArray[Any]:
     """Return a buffer of at least `rows` elements that holds both its old values and `kind`."""
     if buffer is None:
-        return np.zeros(max(rows, _FIRST), kind)
+        return _zeros(max(rows, _FIRST), kind)
     wide = np.promote_types(buffer.dtype, kind)
     if wide == buffer.dtype and rows <= len(buffer):
         return buffer
-    grown = np.zeros(max(rows, len(buffer) if rows <= len(buffer) else 2 * len(buffer)), wide)
+    grown = _zeros(max(rows, len(buffer) if rows <= len(buffer) else 2 * len(buffer)), wide)
     grown[:used] = buffer[:used]
     return grown
+
+
+def _zeros(count: int, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return zeros in pages of their own: given back at once when the column has outgrown them, and not before they are
+    written does a page cost memory. The allocator keeps freed blocks of this size to itself.
+    """
+    size = count * kind.itemsize
+    if size < _OWN_PAGES or not hasattr(mmap, "MAP_ANONYMOUS"):
+        return np.zeros(count, kind)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(pages, kind, count)
 
 
 def _text(column: Column) -> pa.Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +32,8 @@ _PAYLOADS = (
 CALL_COLUMNS = ("start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue")
 _BACKTRACE_CLASS = 67
 """A second record of a call that carries its back trace; counting it would count the call twice."""
+SLICE = 1 << 20
+"""Rows joined at a time."""
 _ABI_SUFFIX = r"_(?:v\d+|ptsz|ptds)(?:_ptsz|_ptds)?$"
 
 
@@ -213,27 +214,44 @@ class Calls:
 
     table: pa.Table
 
-    @cached_property
-    def _index(self) -> tuple[Ints, npt.NDArray[np.int32] | None]:
-        """Sorted keys, and the row of each; no rows when the calls lie in order of their keys already."""
-        keys = _keys(_column(self.table, "process_id"), _column(self.table, "correlation_id"))
-        if len(keys) < 2 or (np.diff(keys) >= 0).all():
-            return keys, None
-        rows = np.argsort(keys, kind="stable").astype(np.int32)
-        return keys[rows], rows
+    def match(
+        self, pids: npt.NDArray[np.integer], correlations: npt.NDArray[np.integer], known: Bools
+    ) -> npt.NDArray[np.int32]:
+        """Return the row of the first call with that correlation id in that process, -1 where there is none.
 
-    def match(self, pids: Ints, correlations: Ints, known: Bools) -> Ints:
-        """Return the row of the call with that correlation id in that process, -1 where there is none."""
-        keys, rows = self._index
-        if not len(keys):
-            return np.full(len(pids), -1, np.int64)
+        The keys that are looked for are sorted, not those of the calls, and calls are gone through piece by piece: there
+        may be many more of them.
+        """
         wanted = _keys(pids, correlations)
-        at = np.searchsorted(keys, wanted)
-        at[at == len(keys)] = 0
-        hit = (keys[at] == wanted) & known & (correlations != 0)
-        return np.where(hit, at if rows is None else rows[at], -1)
+        order = None
+        if len(wanted) > 1 and (wanted[1:] < wanted[:-1]).any():
+            order = np.argsort(wanted, kind="stable").astype(np.int32)
+            wanted = wanted[order]
+        rows = self._rows_of(wanted)
+        if order is not None:
+            back = np.empty_like(rows)
+            back[order] = rows
+            rows = back
+        rows[~known | (correlations == 0)] = -1
+        return rows
 
-    def take(self, column: str, rows: Ints) -> pa.Array:
+    def _rows_of(self, wanted: Ints) -> npt.NDArray[np.int32]:
+        """Return the first row of each key; `wanted` is sorted and may repeat keys."""
+        rows = np.full(len(wanted), -1, np.int32)
+        process, correlation = self.table.column("process_id"), self.table.column("correlation_id")
+        for low in range(0, self.table.num_rows if len(wanted) else 0, SLICE):
+            keys = _keys(_numbers(process.slice(low, SLICE)), _numbers(correlation.slice(low, SLICE)))
+            at = np.searchsorted(wanted, keys).astype(np.int32)
+            at[at == len(wanted)] = 0
+            hit = np.flatnonzero((wanted[at] == keys) & (rows[at] < 0))[::-1]
+            rows[at[hit]] = low + hit  # backwards, so that the first of equal keys is written last
+        if len(rows) > 1:
+            fresh = np.concatenate([[True], wanted[1:] != wanted[:-1]])
+            if not fresh.all():
+                rows = rows[np.maximum.accumulate(np.where(fresh, np.arange(len(rows)), 0))]
+        return rows
+
+    def take(self, column: str, rows: npt.NDArray[np.integer]) -> pa.Array:
         """Return a column at `rows`, null where the row is negative."""
         place = pa.array(np.maximum(rows, 0), mask=rows < 0)
         if not self.table.num_rows:
@@ -246,8 +264,24 @@ class Calls:
         return compact(codes, np.asarray(taken.is_valid()), taken.dictionary)
 
 
-def _keys(pids: Ints, correlations: Ints) -> Ints:
-    return pids << 32 | correlations & 0xFFFF_FFFF
+def _keys(pids: npt.NDArray[np.integer], correlations: npt.NDArray[np.integer]) -> Ints:
+    keys = pids.astype(np.int64)
+    keys <<= 32
+    low = correlations.astype(np.int64)
+    low &= 0xFFFF_FFFF
+    keys |= low
+    return keys
+
+
+def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.integer]:
+    """Return an integer column in its own type, nulls as 0."""
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int8)
+    column = column.fill_null(0) if column.null_count else column
+    found: npt.NDArray[np.integer] = (
+        column.chunk(0).to_numpy() if column.num_chunks == 1 else column.to_numpy()
+    )
+    return found
 
 
 def read_calls(raw: RawTables, ranges: Ranges) -> Calls:
@@ -262,16 +296,16 @@ def read_calls(raw: RawTables, ranges: Ranges) -> Calls:
 
 
 def _plain_names(raw: RawTables, frame: Frame) -> pa.DictionaryArray:
-    named = raw.strings().look_up(frame.ints("nameId"), frame.known("nameId"))
+    named = raw.strings().look_up(frame.codes("nameId"), frame.known("nameId"))
     plain = pc.replace_substring_regex(
         named.dictionary.cast(pa.string()), _ABI_SUFFIX, ""
     ).dictionary_encode()
     codes = (
         np.asarray(plain.indices)[np.asarray(named.indices.fill_null(0))]
         if len(plain)
-        else np.zeros(frame.rows)
+        else np.zeros(frame.rows, np.int8)
     )
-    return compact(codes.astype(np.int64), np.asarray(named.is_valid()), plain.dictionary)
+    return compact(codes, np.asarray(named.is_valid()), plain.dictionary)
 
 
 def _api_domains(names: pa.DictionaryArray, classes: npt.NDArray[np.integer]) -> pa.DictionaryArray:
@@ -281,18 +315,21 @@ def _api_domains(names: pa.DictionaryArray, classes: npt.NDArray[np.integer]) ->
 
 
 def _call_table(frame: Frame, names: pa.Array, domains: pa.Array, ranges: Ranges | None) -> pa.Table:
-    threads, starts = frame.ints("globalTid"), frame.ints("start")
-    paths = pa.nulls(frame.rows) if ranges is None else ranges.open().paths(threads, starts)
+    """Build the table; columns that need no change are passed on as they are, which halves the memory it takes."""
+    paths = pa.nulls(frame.rows)
+    if ranges is not None and ranges.table.num_rows:
+        paths = ranges.open().paths(frame.ints("globalTid"), frame.ints("start"))
+    threads, ids = frame.ids("globalTid")
     columns = {
-        "call_id": ints(np.arange(frame.rows)),
+        "call_id": pa.array(np.arange(frame.rows, dtype=np.int32)),
         "name": names,
         "domain": domains,
-        "process_id": ints(pid_of(threads)),
-        "thread_id": ints(tid_of(threads)),
-        "start_ns": ints(starts, frame.known("start")),
-        "end_ns": ints(frame.ints("end"), frame.known("end")),
-        "correlation_id": ints(frame.ints("correlationId"), frame.known("correlationId")),
-        "return_value": ints(frame.ints("returnValue"), frame.known("returnValue")),
+        "process_id": pa.array(narrow(pid_of(ids))[threads]),
+        "thread_id": pa.array(narrow(tid_of(ids))[threads]),
+        "start_ns": frame.stored("start"),
+        "end_ns": frame.stored("end"),
+        "correlation_id": frame.stored("correlationId"),
+        "return_value": frame.stored("returnValue"),
         "range_path": paths,
     }
     return compact_table("api_calls", columns, frame.rows)

@@ -138,21 +138,39 @@ class Frame:
         return bool(self._table.column(name).null_count < self.rows)
 
     def ints(self, name: str, fill: int = 0) -> Ints:
-        """Return a column as int64, nulls as `fill`."""
+        """Return a column as int64, nulls as `fill`; a view of the table's own memory where that holds the same."""
         if not self.has(name):
             return np.full(self.rows, fill, np.int64)
         column = self._column(name)
-        column = column.cast(pa.int64())
         if column.null_count:
-            column = column.fill_null(fill)
-        return np.ascontiguousarray(column.to_numpy(), np.int64)
+            column = column.cast(pa.int64()).fill_null(fill)
+        if not pa.types.is_integer(column.type):
+            column = column.cast(pa.int64())
+        found = column.chunk(0).to_numpy() if column.num_chunks == 1 else column.to_numpy()
+        return np.ascontiguousarray(found, np.int64)
+
+    def stored(self, name: str) -> pa.ChunkedArray | pa.Array:
+        """Return an integer column as it is held, nulls and all: for output that changes nothing."""
+        column = self.array(name)
+        return column if pa.types.is_integer(column.type) or not self.has(name) else column.cast(pa.int64())
+
+    def pids(self, name: str) -> npt.NDArray[np.integer]:
+        """Return the process ids inside a column of global ids, in a small type."""
+        codes, distinct = self.ids(name)
+        found: npt.NDArray[np.integer] = pid_of(distinct).astype(np.int32)[codes]
+        return found
 
     def codes(self, name: str) -> npt.NDArray[np.integer]:
         """Return a column of small codes in its own type, nulls as -1."""
         if not self.has(name):
             return np.full(self.rows, -1, np.int8)
         column = self._column(name)
-        found: npt.NDArray[np.integer] = (column.fill_null(-1) if column.null_count else column).to_numpy()
+        if not pa.types.is_signed_integer(column.type):
+            return self.ints(name, -1)
+        column = column.fill_null(-1) if column.null_count else column
+        found: npt.NDArray[np.integer] = (
+            column.chunk(0).to_numpy() if column.num_chunks == 1 else column.to_numpy()
+        )
         return found
 
     def ids(self, name: str) -> tuple[npt.NDArray[np.integer], Ints]:

@@ -7,13 +7,14 @@ call (captures trimmed in time have many) is kept, with nulls for what the call 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from profrx_parsers.names import kernel_id, short_name
 from profrx_parsers.nsys.devices import DeviceMap
 from profrx_parsers.nsys.host import Calls, compact_table, ints
-from profrx_parsers.nsys.raw import Bools, Frame, Ints, RawTables, encode, pid_of, stack
+from profrx_parsers.nsys.raw import Bools, Frame, RawTables, encode, pid_of, stack
 from profrx_parsers.problems import ProblemLog
 
 _PLACE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
@@ -80,20 +81,29 @@ def read_launches(raw: RawTables, calls: Calls, devices: DeviceMap, log: Problem
     return kernels
 
 
-def _place(frame: Frame, calls: Calls, devices: DeviceMap) -> tuple[dict[str, pa.Array], Ints]:
+def _place(
+    frame: Frame, calls: Calls, devices: DeviceMap
+) -> tuple[dict[str, pa.Array], npt.NDArray[np.int32]]:
     """Return the columns that all GPU work shares, and the row of the call (-1 = none)."""
-    pids = pid_of(frame.ints("globalPid"))
-    rows = calls.match(pids, frame.ints("correlationId"), frame.known("correlationId"))
+    pids = frame.pids("globalPid")
+    rows = calls.match(pids, frame.codes("correlationId"), frame.known("correlationId"))
+    known = frame.known("globalPid")
     columns = {
-        "device_id": ints(devices.look_up(pids, frame.ints("deviceId")), frame.known("deviceId")),
-        "process_id": ints(pids, frame.known("globalPid")),
-        "context_id": ints(frame.ints("contextId"), frame.known("contextId")),
-        "stream_id": ints(frame.ints("streamId"), frame.known("streamId")),
-        "start_ns": ints(frame.ints("start"), frame.known("start")),
-        "end_ns": ints(frame.ints("end"), frame.known("end")),
-        "correlation_id": ints(frame.ints("correlationId"), frame.known("correlationId")),
+        "device_id": _devices(frame, pids, devices),
+        "process_id": pa.array(pids, mask=None if known.all() else ~known),
+        "context_id": frame.stored("contextId"),
+        "stream_id": frame.stored("streamId"),
+        "start_ns": frame.stored("start"),
+        "end_ns": frame.stored("end"),
+        "correlation_id": frame.stored("correlationId"),
     }
     return columns, rows
+
+
+def _devices(frame: Frame, pids: npt.NDArray[np.integer], devices: DeviceMap) -> pa.Array | pa.ChunkedArray:
+    if not devices.renumbers:
+        return frame.stored("deviceId")
+    return ints(devices.look_up(pids, frame.ints("deviceId")), frame.known("deviceId"))
 
 
 def _kernels(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
@@ -101,18 +111,18 @@ def _kernels(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
     columns, rows = _place(frame, calls, devices)
     frame.drop(_PLACE[2:])
     strings = raw.strings()
-    names = strings.look_up(frame.ints("demangledName"), frame.known("demangledName"))
-    shorts = strings.look_up(frame.ints("shortName"), frame.known("shortName"))
+    names = strings.look_up(frame.codes("demangledName"), frame.known("demangledName"))
+    shorts = strings.look_up(frame.codes("shortName"), frame.known("shortName"))
     ids = pa.array([kernel_id(n) for n in names.dictionary.to_pylist()], pa.string())
     if not frame.has("shortName"):
         bare = pa.array([short_name(n) for n in names.dictionary.to_pylist()], pa.string())
         shorts = pa.DictionaryArray.from_arrays(names.indices, bare)
     columns |= {
-        "launch_id": ints(np.arange(frame.rows)),
+        "launch_id": pa.array(np.arange(frame.rows, dtype=np.int32)),
         "kernel": names,
         "kernel_short": shorts,
         "kernel_id": pa.DictionaryArray.from_arrays(names.indices, ids),
-        "workload": encode(["kernel"], np.zeros(frame.rows, np.int64)),
+        "workload": encode(["kernel"], np.zeros(frame.rows, np.int8)),
         "grid_x": _ints(frame, "gridX"), "grid_y": _ints(frame, "gridY"), "grid_z": _ints(frame, "gridZ"),
         "block_x": _ints(frame, "blockX"), "block_y": _ints(frame, "blockY"), "block_z": _ints(frame, "blockZ"),
         "cluster_size": _cluster(frame),
@@ -120,7 +130,7 @@ def _kernels(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
         "shared_static_bytes": _ints(frame, "staticSharedMemory"),
         "shared_dynamic_bytes": _ints(frame, "dynamicSharedMemory"),
         "local_bytes_per_thread": _ints(frame, "localMemoryPerThread"),
-        "graph_id": ints(frame.ints("graphNodeId") >> 32, frame.known("graphNodeId")),
+        "graph_id": _graph_ids(frame),
         "graph_node_id": _ints(frame, "graphNodeId"),
     }  # fmt: skip
     return _launch_table(columns, rows, calls, frame)
@@ -142,11 +152,15 @@ def _graphs(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
     return _launch_table(columns, rows, calls, frame)
 
 
-def _launch_table(columns: dict[str, pa.Array], rows: Ints, calls: Calls, frame: Frame) -> pa.Table:
-    lasted = frame.ints("end") - frame.ints("start")  # negative, too, where damaged times overflow 64 bits
+def _launch_table(
+    columns: dict[str, pa.Array], rows: npt.NDArray[np.integer], calls: Calls, frame: Frame
+) -> pa.Table:
+    starts, ends = frame.ints("start"), frame.ints("end")
+    lasted = ends - starts  # negative, too, where damaged times overflow 64 bits
     stamped = frame.known("start") & frame.known("end")
-    timed = stamped & (frame.ints("end") >= frame.ints("start")) & (lasted >= 0)
+    timed = stamped & (ends >= starts) & (lasted >= 0)
     durations = lasted.astype(np.float64)
+    del lasted
     columns |= {
         "duration_ns": pa.array(durations, mask=None if timed.all() else ~timed),
         "thread_id": calls.take("thread_id", rows),
@@ -157,7 +171,16 @@ def _launch_table(columns: dict[str, pa.Array], rows: Ints, calls: Calls, frame:
     return compact_table("launches", columns, frame.rows)
 
 
+def _graph_ids(frame: Frame) -> pa.Array:
+    """The upper half of a node id is its graph. Source: section 4 of the format's notes, graphs traced by node."""
+    if not frame.has("graphNodeId"):
+        return pa.nulls(frame.rows)
+    return ints(frame.ints("graphNodeId") >> 32, frame.known("graphNodeId"))
+
+
 def _cluster(frame: Frame) -> pa.Array:
+    if not frame.has("clusterX"):
+        return pa.nulls(frame.rows)
     known = frame.known("clusterX")
     size = (
         frame.ints("clusterX") * np.maximum(frame.ints("clusterY"), 1) * np.maximum(frame.ints("clusterZ"), 1)
@@ -226,7 +249,7 @@ def read_syncs(raw: RawTables, calls: Calls, devices: DeviceMap) -> pa.Table:
     return compact_table("syncs", columns, frame.rows)
 
 
-def _sync_kinds(calls: Calls, rows: Ints) -> pa.Array:
+def _sync_kinds(calls: Calls, rows: npt.NDArray[np.integer]) -> pa.Array:
     names = calls.take("name", rows)
     if not pa.types.is_dictionary(names.type):
         return pa.nulls(len(rows))

@@ -7,8 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from profrx_parsers.nsys import host
 from profrx_parsers.registry import open_report
 from profrx_parsers.report import Report
 
@@ -271,3 +276,29 @@ def test_many_range_names_over_copies_and_sets(export: Callable[..., Report]) ->
     from profrx.timeline import timeline_metrics
 
     assert timeline_metrics(report)["report"].num_rows == 1
+
+
+@given(
+    calls=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), max_size=40),
+    wanted=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6), st.booleans()), max_size=40),
+    piece=st.integers(1, 50),
+)
+def test_a_match_is_the_first_call_of_that_process_and_number(
+    calls: list[tuple[int, int]], wanted: list[tuple[int, int, bool]], piece: int
+) -> None:
+    """However the calls are ordered and cut into pieces; number 0 means none."""
+    table = pa.table(
+        {
+            "process_id": pa.array([p for p, _ in calls], pa.int32()),
+            "correlation_id": pa.array([c for _, c in calls], pa.int32()),
+        }
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "SLICE", piece)
+        found = host.Calls(table).match(
+            np.array([p for p, _, _ in wanted], np.int32),
+            np.array([c for _, c, _ in wanted], np.int64),
+            np.array([k for _, _, k in wanted], bool),
+        )
+    expected = [calls.index((p, c)) if k and c and (p, c) in calls else -1 for p, c, k in wanted]
+    assert found.tolist() == expected

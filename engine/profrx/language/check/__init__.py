@@ -12,8 +12,9 @@ from profrx.language.check.names import names
 from profrx.language.check.patterns import patterns
 from profrx.language.check.tree import cycles
 from profrx.language.check.units import units
-from profrx.language.diagnostics import Diagnostic
+from profrx.language.diagnostics import Diagnostic, capped
 from profrx.language.pack import Pack
+from profrx.language.walk import mentioned
 
 Pass = Callable[[Context], None]
 
@@ -37,6 +38,8 @@ def passes() -> tuple[Pass, ...]:
 
 ROUNDS = 8
 """Broken metrics break metrics that break rules that break tests: real chains are shorter than this."""
+TABLES = ("metrics", "params", "verdicts", "guards", "rules", "rulesets")
+"""What evaluation reads and can be left out."""
 
 ESSENTIAL: tuple[Pass, ...] = (limits, names, units, patterns, cycles)
 """What evaluation relies on."""
@@ -48,31 +51,37 @@ def check(pack: Pack, only: Iterable[str] | None = None) -> tuple[Diagnostic, ..
     context.found += [d for d in pack.diagnostics if context.only is None or d.span.file in context.only]
     for run in passes():
         run(context)
-    return tuple(dict.fromkeys(context.found))
+    return capped(context.found)
 
 
 def without_broken(pack: Pack) -> Pack:
     """The pack without the declarations that evaluation could not live with; they are reported in it.
 
-    Leaving one out can break another that reads it, so this is repeated until nothing breaks; a file that still
-    breaks after `ROUNDS` rounds goes as a whole, so that a long chain costs no round for each of its links.
+    Leaving one out can break another that reads it, so those that name what was left out are judged again until
+    nothing breaks; a file that still breaks after `ROUNDS` rounds goes as a whole.
     """
     rounds = 0
+    found = list(pack.diagnostics)
+    subset: frozenset[int] | None = None
     while True:
         rounds += 1
-        context = Context(pack, tests=False)
+        context = Context(pack, tests=False, subset=subset)
         for run in ESSENTIAL:
             run(context)
-        errors = tuple(d for d in context.found if d.severity == "error")
         if not context.broken:
-            return pack
+            return replace(pack, diagnostics=capped(found)) if rounds > 1 else pack
+        errors = [d for d in context.found if d.severity == "error"]
+        found += errors
         spoiled = {one.span.file for one in errors} if rounds >= ROUNDS else set()
-        kept: dict[str, Any] = {
-            table: {
-                name: node
-                for name, node in getattr(pack, table).items()
-                if id(node) not in context.broken and node.span.file not in spoiled
-            }
-            for table in ("metrics", "params", "verdicts", "guards", "rules", "rulesets")
-        }
-        pack = replace(pack, **kept, diagnostics=(*pack.diagnostics, *dict.fromkeys(errors)))
+        kept: dict[str, Any] = {table: {} for table in TABLES}
+        gone: set[str] = set()
+        for table, nodes in kept.items():
+            for name, node in getattr(pack, table).items():
+                if id(node) not in context.broken and node.span.file not in spoiled:
+                    nodes[name] = node
+                else:
+                    gone |= {name, *(row.name for row in getattr(node, "rows", ()))}
+        pack = replace(pack, **kept)
+        subset = frozenset(
+            id(node) for nodes in kept.values() for node in nodes.values() if gone & mentioned(node)
+        )

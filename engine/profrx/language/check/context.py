@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from profrx.language import ast
-from profrx.language.diagnostics import MAX_COMPARED, Diagnostic, Severity, did_you_mean
+from profrx.language.diagnostics import MAX_COMPARED, MAX_ERRORS, Diagnostic, Severity, did_you_mean
 from profrx.language.pack import Pack
 from profrx.language.walk import Judge
 
@@ -77,6 +77,8 @@ class Context:
         broken: declarations with an error, by identity: later passes leave them alone.
         hopeless: declarations that no pass may look into.
         compared: names that misspelt ones were compared with so far.
+        counts: how much was reported, by file and severity.
+        subset: declarations that are judged, by identity (None = all).
     """
 
     pack: Pack
@@ -86,6 +88,8 @@ class Context:
     broken: set[int] = field(default_factory=set)
     hopeless: set[int] = field(default_factory=set)
     compared: int = 0
+    subset: frozenset[int] | None = None
+    counts: dict[tuple[str, Severity], int] = field(default_factory=dict)
 
     def report(
         self,
@@ -98,19 +102,26 @@ class Context:
         hint: str = "",
         expected: tuple[str, ...] = (),
     ) -> None:
-        """Note a mistake in a declaration."""
-        self.found.append(Diagnostic(code, message, span, severity, hint, expected, subject(owner)))
+        """Note a mistake in a declaration; what `capped` would leave out is not made at all."""
+        key = (owner.span.file, severity)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        if self.counts[key] <= 2 * MAX_ERRORS:
+            self.found.append(Diagnostic(code, message, span, severity, hint, expected, subject(owner)))
         if severity == "error":
             self.broken.add(id(owner))
 
     def suggest(self, word: str, known: Collection[str]) -> str:
         """``did you mean x?``, as long as not too many names were compared in this run."""
-        self.compared += min(len(known), MAX_COMPARED)
+        self.compared += min(len(known), MAX_COMPARED) + 20  # asking costs something, whatever is known
         return did_you_mean(word, known) if self.compared < 50 * MAX_COMPARED else ""
 
     def wanted(self, node: ast.Declaration) -> bool:
         """Whether a declaration is to be judged."""
-        return id(node) not in self.hopeless and (self.only is None or node.span.file in self.only)
+        return (
+            id(node) not in self.hopeless
+            and (self.only is None or node.span.file in self.only)
+            and (self.subset is None or id(node) in self.subset)
+        )
 
     @cached_property
     def parents(self) -> frozenset[str]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from profrx.language import ast
@@ -50,10 +51,15 @@ POSITIVE = Interval(Fraction(0), INF)
 
 def exact(node: ast.Quantity) -> Bound:
     """A literal in base units, exactly as written."""
-    if not math.isfinite(node.value):
-        return node.value
+    return _exact(node.value, node.unit)
+
+
+@lru_cache(maxsize=4096)
+def _exact(value: float, name: str) -> Bound:
+    if not math.isfinite(value):
+        return value
     try:
-        return Fraction(repr(node.value)) * unit(node.unit).scale
+        return Fraction(repr(value)) * unit(name).scale
     except UnitError:
         return math.nan
 

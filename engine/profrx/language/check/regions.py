@@ -9,6 +9,7 @@ realise every order; and `unknown`. That is a proof and not a sample, as long as
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
@@ -97,6 +98,8 @@ class Space:
             table = np.array([[_code(atom.holds(a, b)) for b in self.candidates[axes[1]]] for a in first])
             if axes[0] > axes[1]:
                 table = table.T
+        elif isinstance(atom, Order):
+            table = _ordered(first, atom)
         else:
             table = np.array([_code(atom.holds(value)) for value in first])
         shape = [len(values) if axis in axes else 1 for axis, values in enumerate(self.candidates)]
@@ -147,6 +150,28 @@ def _atoms(formulas: Sequence[Formula]) -> Iterator[Atom]:
                 pending.append(part)
             case Order() | Simple():
                 yield formula
+
+
+def _ordered(values: Sequence[Value], atom: Order) -> Any:
+    """`_code` of a comparison with one threshold at ascending values, by where the threshold stands among them."""
+    known: Sequence[Any] = values[:-1] if values and values[-1] is None else values
+    below, upto = bisect_left(known, atom.right), bisect_right(known, atom.right)
+    order = np.ones(len(known), dtype=np.int8)
+    order[:upto], order[:below] = 0, -1
+    table = np.full(len(values), -1, dtype=np.int8)
+    table[: len(known)] = _OUTCOMES[atom.op](order, 0)
+    return table
+
+
+_OUTCOMES = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+"""What an operator makes of -1, 0, 1: smaller, equal, larger."""
 
 
 def _code(outcome: bool | None) -> int:
