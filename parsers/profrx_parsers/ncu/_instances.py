@@ -32,7 +32,7 @@ MAX_INSTANCES = 20_000_000
 """Instances decoded per report; the largest real report seen holds 133,000."""
 MAX_ODD = 2_000
 """Instances of unusual shape decoded field by field in one part of the report; real reports hold none."""
-_REGION = 1 << 18
+_REGION = 1 << 20
 """Bytes of the report that are searched for instances at once."""
 
 
@@ -72,6 +72,10 @@ class Instances:
 
     def plain_table(self, wanted: Collection[str] | None) -> pa.Table:
         """Return the same with the types of the schema."""
+        codes = self._store.labels.codes(wanted) if wanted is not None else ()
+        if len(codes) == 1 and self._whole is not None:
+            rows, bounds = self._by_metric
+            return rows.slice(bounds[codes[0]], bounds[codes[0] + 1] - bounds[codes[0]])
         return self.table(wanted).cast(schema.TABLES["instances"])
 
     def batches(self, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
@@ -106,6 +110,17 @@ class Instances:
         if len(said):
             return None
         return pa.concat_tables(parts).combine_chunks() if parts else schema.empty("instances")
+
+    @cached_property
+    def _by_metric(self) -> tuple[pa.Table, list[int]]:
+        """The rows of `_whole`, metric after metric, in the types of the schema; where each metric begins, and the end."""
+        assert self._whole is not None
+        count = len(self._store.labels.names)
+        if not self._whole.num_rows:
+            return schema.empty("instances"), [0] * (count + 1)
+        order = np.argsort(self._codes, kind="stable")
+        rows = self._whole.take(pa.array(order)).cast(schema.TABLES["instances"]).combine_chunks()
+        return rows, np.searchsorted(self._codes[order], np.arange(count + 1)).tolist()
 
     @cached_property
     def _codes(self) -> NDArray[np.int32]:
