@@ -110,7 +110,7 @@ class Message:
                 if count >= MAX_FIELDS:
                     raise WireError(f"more than {MAX_FIELDS:,} fields", span[0])
         except WireError as err:
-            self.error = err
+            self.error = err.with_traceback(None)  # which would hold this message, and with it the whole file
 
     def __contains__(self, number: int) -> bool:
         return number in self._fields

@@ -61,20 +61,24 @@ class Instances:
         """
         kept = self._whole
         if kept is None:
-            return _joined(self.batches(wanted))
+            return _joined(self._decoded(wanted, self._problems))
         if wanted is None:
             return kept
         return kept.filter(pa.array(self._mask(wanted)[self._codes])) if kept.num_rows else kept
 
     def plain_table(self, wanted: Collection[str] | None) -> pa.Table:
         """Return the same with the types of the schema."""
+        codes = self._store.labels.codes(wanted) if wanted is not None else ()
+        if len(codes) == 1 and self._whole is not None:
+            rows, bounds = self._by_metric
+            return rows.slice(bounds[codes[0]], bounds[codes[0] + 1] - bounds[codes[0]])
         return self.table(wanted).cast(schema.TABLES["instances"])
 
     def batches(self, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
         """Yield the same rows piece by piece, for reports whose instances should not be in memory at once."""
         if self._whole is not None:
             return iter([self.table(wanted)])
-        return self._decoded(wanted, self._problems)
+        return map(_with_keys, self._decoded(wanted, self._problems))
 
     def _decoded(self, wanted: Collection[str] | None, problems: ProblemLog) -> Iterator[pa.Table]:
         store = self._store
@@ -105,11 +109,28 @@ class Instances:
         return None if len(said) else whole.combine_chunks()
 
     @cached_property
+    def _by_metric(self) -> tuple[pa.Table, list[int]]:
+        """The rows of `_whole`, metric after metric, in the types of the schema; where each metric begins, and the end."""
+        assert self._whole is not None
+        count = len(self._store.labels.names)
+        if not self._whole.num_rows:
+            return schema.empty("instances"), [0] * (count + 1)
+        order = np.argsort(self._codes, kind="stable")
+        rows = self._whole.take(pa.array(order)).cast(schema.TABLES["instances"]).combine_chunks()
+        return rows, np.searchsorted(self._codes[order], np.arange(count + 1)).tolist()
+
+    @cached_property
     def _codes(self) -> NDArray[np.int16 | np.int32]:
         """Name of every row of `_whole`, as its code."""
         assert self._whole is not None
         codes: NDArray[np.int16 | np.int32] = self._whole.column("metric").chunk(0).indices.to_numpy()
         return codes
+
+
+def _with_keys(part: pa.Table) -> pa.Table:
+    """Return a part with text keys even where it has none, so that all parts have the same types."""
+    at = part.column_names.index("key")
+    return part.set_column(at, "key", part.column(at).cast(pa.string()))
 
 
 def _joined(parts: Iterable[pa.Table]) -> pa.Table:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 MAX_INSTANCES = 8_000_000
 """Instances located per report; the largest real report seen holds 1.2 million."""
-_REGION = 1 << 18
+_REGION = 1 << 19
 """Bytes of the report that are searched for instances at once."""
 _HUGE = 1 << 21
 """Entries with more bytes of instances are searched piece by piece; those of real reports reach 100 KB."""
-_AT_ONCE = 1 << 14
+_AT_ONCE = 1 << 15
 """Instances given at a time: what is computed for them stays in the processor's cache."""
 _KEY, _INSTANCE, _CATEGORY = 0x0A, 0x1A, 0x20
 """Tags: of the key that begins an instance, of an instance, and of what may follow the last one in its entry."""
