@@ -32,7 +32,7 @@ MAX_INSTANCES = 20_000_000
 """Instances decoded per report; the largest real report seen holds 133,000."""
 MAX_ODD = 2_000
 """Instances of unusual shape decoded field by field in one part of the report; real reports hold none."""
-_REGION = 1 << 20
+_REGION = 1 << 18
 """Bytes of the report that are searched for instances at once."""
 
 
@@ -82,14 +82,16 @@ class Instances:
         """Yield the same rows piece by piece, for reports whose instances should not be in memory at once."""
         if self._whole is not None:
             return iter([self.table(wanted)])
-        return self._decoded(wanted, self._problems)
+        return self._decoded(wanted, self._problems, _REGION)
 
-    def _decoded(self, wanted: Collection[str] | None, problems: ProblemLog) -> Iterator[pa.Table]:
+    def _decoded(
+        self, wanted: Collection[str] | None, problems: ProblemLog, region: int
+    ) -> Iterator[pa.Table]:
         store = self._store
         chosen = np.flatnonzero(store.tail < store.stop)
         if wanted is not None:
             chosen = chosen[self._mask(wanted)[store.code[chosen]]]
-        for owner, start, stop in locate(store, chosen, problems):
+        for owner, start, stop in locate(store, chosen, problems, region):
             yield _part(store, owner, start, stop, problems)
 
     def _mask(self, wanted: Collection[str]) -> NDArray[np.bool_]:
@@ -106,7 +108,7 @@ class Instances:
         if int((store.stop - store.tail).sum()) > KEPT_BYTES:
             return None
         said = ProblemLog()
-        parts = list(self._decoded(None, said))
+        parts = list(self._decoded(None, said, KEPT_BYTES))
         if len(said):
             return None
         return pa.concat_tables(parts).combine_chunks() if parts else schema.empty("instances")
@@ -130,8 +132,13 @@ class Instances:
         return codes
 
 
-def locate(store: MetricStore, chosen: Ints, problems: ProblemLog) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Yield owner element, start and stop of the instance messages of the chosen elements, in file order."""
+def locate(
+    store: MetricStore, chosen: Ints, problems: ProblemLog, region: int = _REGION
+) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Yield owner element, start and stop of the instance messages of the chosen elements, in file order.
+
+    `region` bytes of the report are searched at once.
+    """
     raw = np.frombuffer(store.data, dtype=np.uint8)
     owners = chosen[np.argsort(store.tail[chosen], kind="stable")]
     tail, stop = store.tail[owners], store.stop[owners]
@@ -148,7 +155,7 @@ def locate(store: MetricStore, chosen: Ints, problems: ProblemLog) -> Iterator[t
                 where=f"byte {int(tail[low])}", advice="ask for single metrics",
             )  # fmt: skip
             return
-        high = max(low + 1, int(np.searchsorted(tail, tail[low] + _REGION)))
+        high = max(low + 1, int(np.searchsorted(tail, tail[low] + region)))
         parts = _located(store, raw, owners[low:high], tail[low:high], stop[low:high], problems)
         owner, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.argsort(start, kind="stable")
