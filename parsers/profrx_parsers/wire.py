@@ -36,6 +36,8 @@ class WireError(ValueError):
 
 def varint(data: Buffer, pos: int, stop: int) -> tuple[int, int]:
     """Return the unsigned number at `pos` and the offset behind it."""
+    if pos < stop and data[pos] < 0x80:  # most are
+        return data[pos], pos + 1
     value = shift = 0
     start = pos
     while pos < stop:
@@ -108,7 +110,7 @@ class Message:
                 if count >= MAX_FIELDS:
                     raise WireError(f"more than {MAX_FIELDS:,} fields", span[0])
         except WireError as err:
-            self.error = err
+            self.error = err.with_traceback(None)  # which would hold this message, and with it the whole file
 
     def __contains__(self, number: int) -> bool:
         return number in self._fields

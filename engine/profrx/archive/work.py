@@ -17,7 +17,7 @@ from profrx.archive import record, stored
 from profrx.archive.bench import Bench, Setup, bench_of
 from profrx.archive.inputs import Item, fetch
 from profrx.archive.kernels import kernels, medians
-from profrx.archive.limits import OutOfTime, time_limit
+from profrx.archive.limits import OutOfTime, swept, time_limit
 from profrx_parsers import columns
 from profrx_parsers.errors import InputError, ProfrxError
 
@@ -97,6 +97,11 @@ class _Open:
 def analyse(task: Task) -> list[Answer]:
     """Judge every item of a task, small reports together; answers come in the same order. Bad input never raises."""
     bench = bench_of(task.setup.packs, task.setup.params)
+    with swept():
+        return _analysed(bench, task)
+
+
+def _analysed(bench: Bench, task: Task) -> list[Answer]:
     limit = task.setup.time_limit_s
     with ExitStack() as files:
         found = [

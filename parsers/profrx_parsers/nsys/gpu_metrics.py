@@ -30,7 +30,7 @@ def _layouts(box: Container, strings: Strings) -> dict[int, tuple[np.dtype, list
             code = _CODES.get((item.integer(8) or 0, item.integer(3) or 0))
             if code is None:
                 continue
-            names.append(strings.text(item.integer(1)) or f"metric {at}")
+            names.append(strings.name(item.integer(1)) or f"metric {at}")
             formats.append(code)
             offsets.append(item.integer(2) or 0)
         if number is None or not names or max(offsets) > 1 << 16:

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -37,18 +38,27 @@ class RawTables(Protocol):
 
 
 class Strings:
-    """The string block: id -> text. Ids without a text give null.
+    """The string block: id -> text. Ids without a text give null, and so do texts that are no names.
+
+    The block holds the environments of processes and what they printed beside the names. A damaged or made-up id must not
+    bring them to light: texts with a NUL (environments) and `hidden` ids are never looked up.
 
     Args:
         ids: sorted ids, or None for 0, 1, 2, …
         texts: one text per id.
+        hidden: ids whose texts are files of the capture: paths and what the program printed.
     """
 
-    def __init__(self, ids: Ints | None, texts: pa.Array) -> None:
+    def __init__(self, ids: Ints | None, texts: pa.Array, hidden: Iterable[int] = ()) -> None:
         if ids is not None and len(ids) and ids[0] == 0 and ids[-1] == len(ids) - 1:
             ids = None
         self._ids = ids
         self._texts = texts
+        self._private = np.asarray(pc.match_substring(texts, "\0").fill_null(False)) if len(texts) else None
+        if self._private is not None:
+            numbers = np.arange(len(texts)) if ids is None else ids
+            self._private |= np.isin(numbers, np.array([*hidden], np.int64))
+            self._private = self._private if self._private.any() else None
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -64,14 +74,25 @@ class Strings:
             good = self._ids[at] == ids if len(self._ids) else np.zeros(len(ids), bool)
         if known is not None:
             good &= known
+        if self._private is not None:
+            good &= ~self._private[np.where(good, at, 0)]
         return compact(at, good, self._texts)
 
-    def text(self, number: int | None) -> str | None:
-        """Return one text."""
+    def name(self, number: int | None) -> str | None:
+        """Return one name; see `look_up`."""
         if number is None:
             return None
-        found = self.look_up(np.array([number], np.int64))
-        value: str | None = found[0].as_py()
+        value: str | None = self.look_up(np.array([number], np.int64))[0].as_py()
+        return value
+
+    def text(self, number: int | None) -> str | None:
+        """Return one text, whatever it is: for comparing files, not for output."""
+        if number is None:
+            return None
+        place = number if self._ids is None else int(np.searchsorted(self._ids, number))
+        if not 0 <= place < len(self._texts) or (self._ids is not None and self._ids[place] != number):
+            return None
+        value: str | None = self._texts[place].as_py()
         return value
 
 

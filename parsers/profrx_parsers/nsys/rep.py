@@ -23,6 +23,7 @@ from profrx_parsers.report import EVERYTHING, Report, Wanted
 from profrx_parsers.source import Source
 from profrx_parsers.wire import Message
 
+MAX_FILES = 100_000
 _EVENTS = {table.name: table for table in (*spec.TIMELINE, *spec.ON_DEMAND)}
 _INPUTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": {"syncType": ("newSyncType", "deprecatedSyncType")},
@@ -105,7 +106,7 @@ class RepTables:
             texts = pa.array(raw, pa.binary()).cast(pa.string())
         except pa.ArrowInvalid:
             texts = pa.array([text.decode("utf-8", "replace") for text in raw], pa.string())
-        return Strings(None, texts)
+        return Strings(None, texts, _file_ids(self._tail[0]))
 
     def _texts(self, block: bytes) -> list[bytes]:
         """Return the texts of the string block; those behind damage are lost."""
@@ -124,6 +125,13 @@ class RepTables:
     @cached_property
     def _system(self) -> dict[str, pa.Table]:
         return system.tables(self._tail[2] if len(self._tail) > 2 else b"")
+
+
+def _file_ids(block: bytes) -> list[int]:
+    """Return the ids of texts that are names and contents of captured files: {2 name, 3 content} behind the strings."""
+    message = Message(block, (0, len(block)))
+    files = message.messages(2)[:MAX_FILES]
+    return [number for file in files for field in (2, 3) if (number := file.integer(field)) is not None]
 
 
 def _derive(name: str, table: pa.Table) -> pa.Table:

@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from profrx_parsers.nsys.raw import Frame, Strings
 
+MAX_FILES = 100_000
+
 
 class TabularTables:
     """Base of raw tables that lie in the file as tables; a form implements `names` and `read`."""
@@ -40,4 +42,6 @@ class TabularTables:
         order = np.argsort(ids, kind="stable")
         if (order != np.arange(len(order))).any():
             ids, texts = ids[order], texts.take(pa.array(order))
-        return Strings(ids, texts)
+        files = Frame(self.read("ProcessStreams", ("filenameId", "contentId")))
+        hidden = np.concatenate([files.ints("filenameId", -1), files.ints("contentId", -1)])
+        return Strings(ids, texts, hidden[:MAX_FILES].tolist())

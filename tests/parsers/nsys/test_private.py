@@ -105,3 +105,49 @@ def test_public_reports_leak_nothing(corpus: Path, export: Callable[[str], Path]
         host = asked.info.private.get("host")
         assert not host or len(host) < 4 or host not in shown
         assert report.info.private == {}
+
+
+def test_a_name_that_points_at_an_environment_or_at_output_shows_nothing(tmp_path: Path) -> None:
+    """The string block holds both beside the names, so a damaged id can point at them."""
+    import sqlite3
+    from contextlib import closing
+
+    path = tmp_path / "pointed.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)")
+        texts = [
+            "a_kernel",
+            "TOKEN=12345678\0HOME=/home/somebody",
+            "password is 12345678",
+            "/home/somebody/out.log",
+        ]
+        db.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(texts))
+        db.execute("CREATE TABLE ProcessStreams(globalPid, filenameId, contentId)")
+        db.execute("INSERT INTO ProcessStreams VALUES (0, 3, 2)")
+        db.execute(
+            'CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, "end", demangledName, shortName, globalPid)'
+        )
+        db.executemany(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, 16777216)",
+            [(10 * i, 10 * i + 5, i, i) for i in range(4)],
+        )
+        db.commit()
+    report = open_report(path)
+    assert report.table("launches").column("kernel").to_pylist() == ["a_kernel", None, None, None]
+
+
+def test_no_id_of_a_report_leads_to_an_environment() -> None:
+    import numpy as np
+
+    for case in CASES[:4]:
+        report = open_report(ROOT / f"fixtures/nsys/{case}/report.nsys-rep")
+        strings = report.extras["raw"].strings()
+        shown = strings.look_up(np.arange(len(strings)))
+        hidden = [
+            strings.text(number) or "" for number in np.flatnonzero(shown.is_null().to_numpy(False)).tolist()
+        ]
+        assert any("LD_LIBRARY_PATH=" in text for text in hidden)
+        assert not [
+            text for text in shown.to_pylist() if text and ("\0" in text or "LD_LIBRARY_PATH=" in text)
+        ]
+        assert len(shown) - shown.null_count > 50
