@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-MAX_INSTANCES = 8_000_000
+MAX_INSTANCES = 20_000_000
 """Instances located per report; the largest real report seen holds 1.2 million."""
 _REGION = 1 << 18
 """Bytes of the report that are searched for instances at once."""
