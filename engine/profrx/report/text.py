@@ -168,6 +168,7 @@ def _rest(console: Console, page: Page) -> None:
         for what, command in page.commands:
             _say(console, f"* {what}:")
             _lines(console, f"  {escape.clean(command)}")
+        _bullets(console, page.command_notes)
     if page.gaps:
         _heading(console, "Not judged")
         _bullets(console, (_gap(g.option, g.rules) for g in page.gaps))
