@@ -46,15 +46,23 @@ class ProblemLog:
     """Collects problems in order of first appearance and counts repeats."""
 
     _rows: dict[tuple[str, str], Problem] = field(default_factory=dict)
-    _deferred: list[Callable[[], object]] = field(default_factory=list)
+    _deferred: list[Callable[[ProblemLog], None]] = field(default_factory=list)
 
-    def defer(self, check: Callable[[], object]) -> None:
-        """Run a check that adds problems once somebody reads the log, and not before."""
+    def defer(self, check: Callable[[ProblemLog], None]) -> None:
+        """Call a function that adds problems to the log it is given, once somebody reads this one.
+
+        It must not hold the log itself: what goes around in circles outlives its use.
+        """
         self._deferred.append(check)
+
+    def extend(self, other: ProblemLog) -> None:
+        """Add the problems of another log."""
+        for one in other:
+            self.add(one.severity, one.code, one.message, where=one.where, count=one.count, advice=one.advice)
 
     def _complete(self) -> dict[tuple[str, str], Problem]:
         while self._deferred:
-            self._deferred.pop(0)()
+            self._deferred.pop(0)(self)
         return self._rows
 
     def add(

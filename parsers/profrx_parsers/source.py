@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from profrx_parsers.descriptor import HEAD_BYTES, Head
 from profrx_parsers.errors import InputError
@@ -22,6 +23,8 @@ MAX_RATIO = 2000
 """A file that unpacks to more than this times its size is refused as a bomb (real reports: about 20)."""
 MIN_BOMB_BYTES = 64 << 20
 MAX_MEMBERS = 4096
+SPILL_BYTES = 8 << 20
+"""What unpacks to more is mapped from a temporary file instead of held in memory."""
 _CHUNK = 1 << 20
 _PACKED_CHUNK = 1 << 16
 """Smaller, since the piece in which damage lies is lost."""
@@ -58,15 +61,15 @@ class Source:
             if not self.packed:
                 with self.path.open("rb") as file:
                     return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            unpacked = bytearray()  # grows in place: joining the pieces would hold everything twice
+            unpacked = _Unpacked()
             try:
                 for piece in self.chunks():
-                    unpacked += piece
+                    unpacked.add(piece)
             except InputError as err:
-                if err.code != DAMAGED_PACKING or not unpacked:
+                if err.code != DAMAGED_PACKING or not unpacked.size:
                     raise
-                self.damage.append(f"{err.message}; {len(unpacked):,} bytes were unpacked before that")
-            return memoryview(unpacked).toreadonly()
+                self.damage.append(f"{err.message}; {unpacked.size:,} bytes were unpacked before that")
+            return unpacked.view()
         except (OSError, ValueError) as err:
             raise os_error(self.name, err) from err
 
@@ -85,6 +88,64 @@ class Source:
             return digest.hexdigest()
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Unpacked:
+    """Bytes that come piece by piece: kept in memory, many of them in a mapped file without a name.
+
+    A map need not stay resident while it is passed over. Where no file can be made, or the disk is full, everything
+    stays in memory.
+
+    Attributes:
+        size: how many bytes there are.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._held = bytearray()  # grows in place: joining the pieces would hold everything twice
+        self._file: IO[bytes] | None = None
+        self._may_spill = True
+
+    def add(self, piece: bytes) -> None:
+        """Append a piece."""
+        if self._file is None and self._may_spill and self.size + len(piece) > SPILL_BYTES:
+            self._spill()
+        if self._file is None or not self._write(piece):
+            self._held += piece
+        self.size += len(piece)
+
+    def _spill(self) -> None:
+        try:
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - outlives this call
+        except OSError:
+            self._may_spill = False
+            return
+        held, self._held = self._held, bytearray()
+        if not self._write(held):
+            self._held = held
+
+    def _write(self, piece: bytes | bytearray) -> bool:
+        """Write all of a piece; False when there is no room: then what was written before is back in memory."""
+        assert self._file is not None
+        try:
+            left = memoryview(piece)
+            while left:
+                left = left[self._file.write(left) :]
+            return True
+        except OSError:
+            self._may_spill = False
+            with self._file as file:
+                file.seek(0)
+                self._held = bytearray(file.read())[: self.size]
+            self._file = None
+            return False
+
+    def view(self) -> memoryview:
+        """Return everything, read-only."""
+        if self._file is None:
+            return memoryview(self._held).toreadonly()
+        with self._file:
+            return memoryview(mmap.mmap(self._file.fileno(), self.size, access=mmap.ACCESS_READ))
 
 
 def open_source(path: str | os.PathLike[str]) -> tuple[Source, Head]:

@@ -36,6 +36,8 @@ class WireError(ValueError):
 
 def varint(data: Buffer, pos: int, stop: int) -> tuple[int, int]:
     """Return the unsigned number at `pos` and the offset behind it."""
+    if pos < stop and data[pos] < 0x80:  # most are
+        return data[pos], pos + 1
     value = shift = 0
     start = pos
     while pos < stop:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import mmap
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from profrx_parsers import source
 from profrx_parsers.errors import InputError
 from profrx_parsers.registry import open_report
 
@@ -37,3 +42,49 @@ def test_a_cut_before_anything_is_unpacked_is_an_error(packing: str, tmp_path: P
     target.write_bytes(pa.compress(bytes(range(256)) * 4096, codec=packing, asbytes=True)[:12])
     with pytest.raises(InputError):
         open_report(target)
+
+
+def unpacked(tmp_path: Path, content: bytes) -> memoryview:
+    packed = tmp_path / "packed"
+    packed.write_bytes(pa.compress(content, codec="zstd", asbytes=True))
+    return source.open_source(packed)[0].data()
+
+
+CONTENT = bytes(range(256)) * 4096 + b"the end"
+
+
+def test_what_unpacks_to_much_is_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not isinstance(unpacked(tmp_path, CONTENT).obj, mmap.mmap)
+    monkeypatch.setattr(source, "SPILL_BYTES", 100_000)
+    found = unpacked(tmp_path, CONTENT)
+    assert isinstance(found.obj, mmap.mmap)
+    assert bytes(found) == CONTENT
+
+
+@pytest.mark.parametrize("room", [0, 50_000, 100_000, 500_000, len(CONTENT) - 1])
+def test_without_room_on_disk_it_stays_in_memory(
+    room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.FileIO):
+        def write(self, piece: Any) -> int:
+            left = room - self.tell()
+            if left <= 0:
+                raise OSError(28, "No space left on device")
+            return super().write(memoryview(piece)[:left])
+
+    monkeypatch.setattr(source, "SPILL_BYTES", 100_000)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Full(tmp_path / "spilled", "w+b"))
+    found = unpacked(tmp_path, CONTENT)
+    assert not isinstance(found.obj, mmap.mmap)
+    assert bytes(found) == CONTENT
+
+
+def test_without_a_folder_for_files_it_stays_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> Any:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(source, "SPILL_BYTES", 100_000)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    assert bytes(unpacked(tmp_path, CONTENT)) == CONTENT

@@ -285,3 +285,47 @@ def test_phases_of_little_work_are_named(judge: Judge) -> None:
         at += 302 if i < 2000 else 1302 if i < 2300 else 302
     (finding,) = [f for f in judge(export).findings if f.rule == "idle-phase"]
     assert "busy less than half of the time" in finding.because
+
+
+@pytest.mark.parametrize("case", ["launch-overhead", "optimizer-launches"])
+def test_a_report_cut_among_its_events_gives_no_confident_number(
+    case: str, fixtures: Path, tmp_path: Path
+) -> None:
+    data = (fixtures / f"nsys/{case}/report.nsys-rep").read_bytes()
+    path = tmp_path / "cut.nsys-rep"
+    path.write_bytes(data[: len(data) * 7 // 10])
+    (found,) = diagnose([path]).reports
+    assert "nsys-cut" in {problem.code for problem in found.problems}
+    assert {b.guard for b in found.blocked} >= {"events-lost"}
+    assert not [finding for finding in found.findings if finding.saving is not None]
+    if isinstance(found.summary.busy, dict):
+        assert verdict(found).startswith("Of what is there")
+        assert found.summary.busy["idle"] == []
+
+
+def test_a_block_damaged_in_the_middle_is_said_in_the_verdict(fixtures: Path, tmp_path: Path) -> None:
+    from profrx_parsers.nsys.container import open_container
+    from profrx_parsers.problems import ProblemLog
+
+    data = bytearray((fixtures / "nsys/optimizer-launches/report.nsys-rep").read_bytes())
+    box = open_container(memoryview(bytes(data)), "x", ProblemLog())
+    middle = (box._first_block + box._strings_at) // 2
+    data[middle : middle + 64] = b"\xff" * 64
+    path = tmp_path / "middle.nsys-rep"
+    path.write_bytes(data)
+    (found,) = diagnose([path]).reports
+    lost = {problem.code for problem in found.problems if problem.severity == "data-loss"}
+    assert lost & {"nsys-damaged-block", "nsys-damaged-event", "nsys-event-count"}
+    assert {b.guard for b in found.blocked} >= {"events-lost"}
+    assert not [finding for finding in found.findings if finding.saving is not None]
+
+
+def test_a_report_that_lost_its_index_only_is_judged_in_full(fixtures: Path, tmp_path: Path) -> None:
+    """The last 20 bytes are the end of the index: every event and name is still there."""
+    data = (fixtures / "nsys/host-sync/report.nsys-rep").read_bytes()
+    path = tmp_path / "no-index.nsys-rep"
+    path.write_bytes(data[:-20])
+    (found,) = diagnose([path]).reports
+    assert "nsys-no-index" in {problem.code for problem in found.problems}
+    assert not found.blocked
+    assert found.findings[0].rule == "host-sync"

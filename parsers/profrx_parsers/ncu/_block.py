@@ -8,6 +8,7 @@ Source: the format documentation shipped with Nsight Compute 2024.1; observed in
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass, field
 
 from profrx_parsers.wire import BYTES, VARINT, Message, Span, WireError, fields
@@ -17,10 +18,11 @@ KINDS = ((1, "source"), (2, "kernel"), (7, "range"), (8, "cmdlist"), (9, "graph"
 _NUMBERS = frozenset((1, 2, 5, 7, 8, 9))
 _SPANS = frozenset((3, 4, 6))
 _START = re.compile(rb"(?=...\x00\x08[\x00-\x7f]\x10[\x00-\x7f])", re.DOTALL)
+_LENGTH = struct.Struct("<I")
 _MAX_CANDIDATES = 200_000
 
 
-@dataclass
+@dataclass(slots=True)
 class Block:
     """A decoded block header.
 
@@ -56,8 +58,11 @@ class Block:
 
 
 def u32(data: memoryview, pos: int) -> int:
-    """Return the length at `pos`."""
-    return int.from_bytes(data[pos : pos + 4], "little")
+    """Return the length at `pos`; near the end of the file, of the bytes that are left."""
+    if pos + 4 <= len(data):
+        length: int = _LENGTH.unpack_from(data, pos)[0]
+        return length
+    return int.from_bytes(data[pos:], "little")
 
 
 def decode(data: memoryview, pos: int) -> Block:

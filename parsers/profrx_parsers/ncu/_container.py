@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from profrx_parsers.problems import ProblemLog
 
 KNOWN_VERSION = 7
+_MAGIC = int.from_bytes(MAGIC, "little")
 MAX_BLOCKS = 1_000_000
 MAX_ITEMS = 500_000
 """Items kept per report; a kernel is one."""
@@ -116,9 +117,10 @@ def _check_version(header: Message, problems: ProblemLog) -> None:
 def _step(data: memoryview, pos: int, layout: Layout, problems: ProblemLog) -> int:
     """Read the block at `pos` and return where the next one starts."""
     size = len(data)
-    if size - pos < 4 or not u32(data, pos):
+    length = u32(data, pos)
+    if size - pos < 4 or not length:
         return _padding(data, pos, problems)
-    if bytes(data[pos : pos + 4]) == MAGIC and layout.blocks:
+    if length == _MAGIC and layout.blocks:
         problems.add(
             "data-loss", "ncu-second-report", f"a second report of {size - pos:,} bytes is appended",
             where=f"byte {pos}", advice=f"cut the file at byte {pos} and read the second part on its own",
@@ -197,9 +199,11 @@ def _payload(data: memoryview, block: Block, layout: Layout, problems: ProblemLo
     size = len(data)
     declared = block.body + block.payload if block.payload else size
     limit = min(declared, size)
-    process = block.process(data)
     pos = block.body
     left = sum(block.counts)
+    if not left:
+        return _after(data, block, pos, problems)
+    process = block.process(data)
     for (_, kind), count in zip(KINDS, block.counts, strict=True):
         for _ in range(count):
             if pos + 4 > limit or len(layout.items) >= MAX_ITEMS:

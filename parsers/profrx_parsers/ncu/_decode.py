@@ -21,8 +21,8 @@ from profrx_parsers.wire import Message, WireError, fields
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from profrx_parsers.ncu._entries import MetricEntries
     from profrx_parsers.ncu._lookup import Lookup
-    from profrx_parsers.ncu._results import MetricEntries
     from profrx_parsers.problems import ProblemLog
 
     Ints = NDArray[np.int64]
@@ -67,11 +67,11 @@ def _named(
     for part in slices(data, starts):
         start, stop = starts[part], stops[part]
         launch = np.repeat(rows, np.diff(bounds.clip(part.start, part.stop)))
-        ident, at = g.varints(raw, start + 1, stop)
+        ident, at = g.short_varints(raw, start + 1, stop)
         unusual = _unusual(raw, at, stop)
         if unusual.any():
             launch, start, stop = _split(data, launch, start, stop, np.flatnonzero(unusual), problems)
-            ident, at = g.varints(raw, start + 1, stop)
+            ident, at = g.short_varints(raw, start + 1, stop)
         yield launch, start, stop, ident, at
 
 
@@ -164,16 +164,17 @@ def _fields_until_damage(
 def _last_of_each(launch: Ints, code: Ints, problems: ProblemLog) -> Ints:
     """Return the indices of the last entry of every launch and metric, in file order."""
     key = launch << 32 | code
-    ordered = np.sort(key)
-    if not (ordered[1:] == ordered[:-1]).any():
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    last = np.append(ordered[1:] != ordered[:-1], True)
+    if last.all():
         return np.arange(len(key))
-    _, first = np.unique(key[::-1], return_index=True)
     problems.add(
         "info", "ncu-repeated-metric",
         "metrics were stored more than once for one result; the last value counts",
-        count=len(key) - len(first),
+        count=int(np.count_nonzero(~last)),
     )  # fmt: skip
-    return np.sort(len(key) - 1 - first)
+    return np.sort(order[last])
 
 
 class _Values:

@@ -1,12 +1,10 @@
 """The `instances` table: per PC, opcode, unit or time bucket, decoded on demand in one numpy pass.
 
-An instance is {1 correlation id, 2 value}, both value messages. Finding where each begins is a loop over
-lengths; decoding is a gather over all of them at once.
+An instance is {1 correlation id, 2 value}, both value messages; decoding is a gather over thousands at once.
 """
 
 from __future__ import annotations
 
-from array import array
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,12 +13,12 @@ import pyarrow as pa
 
 from profrx_parsers import schema
 from profrx_parsers.ncu import _gather as g
-from profrx_parsers.ncu._pages import Passage
+from profrx_parsers.ncu._locate import Found, locate
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.wire import Message, WireError, varint
+from profrx_parsers.wire import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -28,16 +26,15 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-MAX_INSTANCES = 20_000_000
-"""Instances decoded per report; the largest real report seen holds 133,000."""
 MAX_ODD = 2_000
-"""Instances of unusual shape decoded field by field in one part of the report; real reports hold none."""
-_REGION = 1 << 20
-"""Bytes of the report that are searched for instances at once."""
-
-
+"""Instances of unusual shape decoded field by field; real reports hold one or two per kernel."""
 KEPT_BYTES = 1 << 20
 """Instances of reports with no more bytes of them are decoded once; those of larger ones for every question."""
+
+_KEY, _VALUE = 0x0A, 0x12
+"""Tags inside an instance."""
+_TEXT, _DOUBLE, _WHOLE_32, _WHOLE = 0x0A, 0x19, 0x20, 0x28
+"""Tags inside a key or value."""
 
 
 class Instances:
@@ -60,12 +57,11 @@ class Instances:
     def table(self, wanted: Collection[str] | None) -> pa.Table:
         """Decode the instances of the wanted metrics (None = all that the store knows), in file order.
 
-        In compact form: metric names are dictionary-encoded.
+        In compact form: metric names are dictionary-encoded, text keys that do not occur are of type null.
         """
         kept = self._whole
         if kept is None:
-            parts = list(self.batches(wanted))
-            return pa.concat_tables(parts) if parts else schema.empty("instances")
+            return _joined(self._decoded(wanted, self._problems))
         if wanted is None:
             return kept
         return kept.filter(pa.array(self._mask(wanted)[self._codes])) if kept.num_rows else kept
@@ -82,15 +78,18 @@ class Instances:
         """Yield the same rows piece by piece, for reports whose instances should not be in memory at once."""
         if self._whole is not None:
             return iter([self.table(wanted)])
-        return self._decoded(wanted, self._problems)
+        return map(_with_keys, self._decoded(wanted, self._problems))
 
     def _decoded(self, wanted: Collection[str] | None, problems: ProblemLog) -> Iterator[pa.Table]:
         store = self._store
         chosen = np.flatnonzero(store.tail < store.stop)
         if wanted is not None:
             chosen = chosen[self._mask(wanted)[store.code[chosen]]]
-        for owner, start, stop in locate(store, chosen, problems):
-            yield _part(store, owner, start, stop, problems)
+        room = MAX_ODD
+        for found in locate(store, chosen, problems):
+            part, odd = _part(store, found, room, problems)
+            room = max(0, room - odd)
+            yield part
 
     def _mask(self, wanted: Collection[str]) -> NDArray[np.bool_]:
         """Mark the wanted ones among the names of the store."""
@@ -106,10 +105,8 @@ class Instances:
         if int((store.stop - store.tail).sum()) > KEPT_BYTES:
             return None
         said = ProblemLog()
-        parts = list(self._decoded(None, said))
-        if len(said):
-            return None
-        return pa.concat_tables(parts).combine_chunks() if parts else schema.empty("instances")
+        whole = _joined(self._decoded(None, said))
+        return None if len(said) else whole.combine_chunks()
 
     @cached_property
     def _by_metric(self) -> tuple[pa.Table, list[int]]:
@@ -123,179 +120,118 @@ class Instances:
         return rows, np.searchsorted(self._codes[order], np.arange(count + 1)).tolist()
 
     @cached_property
-    def _codes(self) -> NDArray[np.int32]:
+    def _codes(self) -> NDArray[np.int16 | np.int32]:
         """Name of every row of `_whole`, as its code."""
         assert self._whole is not None
-        codes: NDArray[np.int32] = self._whole.column("metric").chunk(0).indices.to_numpy()
+        codes: NDArray[np.int16 | np.int32] = self._whole.column("metric").chunk(0).indices.to_numpy()
         return codes
 
 
-def locate(store: MetricStore, chosen: Ints, problems: ProblemLog) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Yield owner element, start and stop of the instance messages of the chosen elements, in file order."""
-    raw = np.frombuffer(store.data, dtype=np.uint8)
-    owners = chosen[np.argsort(store.tail[chosen], kind="stable")]
-    tail, stop = store.tail[owners], store.stop[owners]
-    plain = (raw[tail] == 0x20) & (tail + 2 == stop)
-    owners, tail, stop = owners[~plain], tail[~plain], stop[~plain]
-    total = low = 0
-    passage = Passage(store.data, int(tail[0]) if len(tail) else 0)
-    while low < len(owners):
-        passage.reached(int(tail[low]))
-        if total > MAX_INSTANCES:
-            problems.add(
-                "data-loss", "ncu-too-many-instances",
-                f"more than {MAX_INSTANCES:,} instances: the rest was left out",
-                where=f"byte {int(tail[low])}", advice="ask for single metrics",
-            )  # fmt: skip
-            return
-        high = max(low + 1, int(np.searchsorted(tail, tail[low] + _REGION)))
-        parts = _located(store, raw, owners[low:high], tail[low:high], stop[low:high], problems)
-        owner, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.argsort(start, kind="stable")
-        total += len(order)
-        low = high
-        if len(order):
-            yield owner[order], start[order], end[order]
+def _with_keys(part: pa.Table) -> pa.Table:
+    """Return a part with text keys even where it has none, so that all parts have the same types."""
+    at = part.column_names.index("key")
+    return part.set_column(at, "key", part.column(at).cast(pa.string()))
 
 
-def _located(
-    store: MetricStore, raw: NDArray[np.uint8], owners: Ints, tail: Ints, stop: Ints, problems: ProblemLog
-) -> list[tuple[Ints, Ints, Ints]]:
-    """Locate the instances of neighbouring entries: all at once where the guess holds, else one by one."""
-    places, behind, entry = _guess(raw, tail, stop)
-    good = _confirmed(raw, places, behind, entry, tail, stop)
-    keep = good[entry]
-    parts = [(owners[entry[keep]], places[keep] + 2, behind[keep])]
-    for at in np.flatnonzero(~good).tolist():
-        starts, stops = _follow(store.data, int(tail[at]), int(stop[at]), problems)
-        parts.append((np.full(len(starts), owners[at], dtype=np.int64), starts + tail[at], stops + tail[at]))
-    return parts
+def _joined(parts: Iterable[pa.Table]) -> pa.Table:
+    tables = list(parts)
+    return pa.concat_tables(tables, promote_options="default") if tables else schema.empty("instances")
 
 
-def _guess(raw: NDArray[np.uint8], tail: Ints, stop: Ints) -> tuple[Ints, Ints, Ints]:
-    """Find what looks like instances: start, end and entry of each.
+def _part(store: MetricStore, found: Found, room: int, problems: ProblemLog) -> tuple[pa.Table, int]:
+    """Decode located instances: the usual shape all at once, at most `room` others field by field.
 
-    An instance looks like 0x1A, length, 0x0A. Such bytes also occur inside values, but there nothing leads to
-    them: only places where an entry's instances begin or another instance ends are kept.
+    Also returns how many of unusual shape there are.
     """
-    low = int(tail[0])
-    region = raw[low : int(stop.max())]
-    places = np.flatnonzero((region[:-2] == 0x1A) & (region[2:] == 0x0A) & (region[1:-1] < 0x80)) + low
-    behind = places + 2 + raw[places + 1]
-    entry = np.searchsorted(tail, places, side="right") - 1
-    inside = (entry >= 0) & (behind <= stop[entry])
-    places, behind, entry = places[inside], behind[inside], entry[inside]
-    reached = places == tail[entry]
-    if len(places):
-        at = np.minimum(np.searchsorted(places, behind), len(places) - 1)
-        reached[at[places[at] == behind]] = True
-    return places[reached], behind[reached], entry[reached]
-
-
-def _confirmed(
-    raw: NDArray[np.uint8], places: Ints, behind: Ints, entry: Ints, tail: Ints, stop: Ints
-) -> NDArray[np.bool_]:
-    """Return which entries are covered by one gapless chain of instances, up to their category field."""
-    good = np.zeros(len(tail), dtype=np.bool_)
-    if not len(places):
-        return good
-    last = np.append(entry[1:] != entry[:-1], True)
-    end = behind[last]
-    category = (end + 2 == stop[entry[last]]) & (raw[np.minimum(end, len(raw) - 1)] == 0x20)
-    good[entry[last]] = (end == stop[entry[last]]) | category
-    previous = np.append(-1, behind[:-1])
-    broken = (places != tail[entry]) & (places != previous)
-    good[entry[broken]] = False
-    starts = np.append(True, last[:-1])
-    good[entry[starts & (places != tail[entry])]] = False
-    return good
-
-
-def _follow(data: memoryview, base: int, stop: int, problems: ProblemLog) -> tuple[Ints, Ints]:
-    """Find the instances of an entry one after the other, up to the first that does not fit."""
-    starts, stops = array("q"), array("q")
-    entry = bytes(data[base:stop])
-    size, pos = len(entry), 0
-    try:
-        while pos < size:
-            tag = entry[pos]
-            if tag != 0x1A:
-                if tag != 0x20:
-                    raise WireError(f"tag {tag}", pos)
-                _, pos = varint(entry, pos + 1, size)
-                continue
-            length = entry[pos + 1]
-            pos += 2
-            if length >= 0x80:
-                length, pos = varint(entry, pos - 1, size)
-            if length > size - pos:
-                raise WireError("an instance does not fit", pos)
-            starts.append(pos)
-            pos += length
-            stops.append(pos)
-    except (WireError, IndexError):
-        problems.add(
-            "data-loss", "ncu-damaged-instances", "the instances of a metric are damaged from some point on",
-            where=f"byte {base + pos}", advice="copy or collect the report again",
-        )  # fmt: skip
-    if not len(starts):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    return np.frombuffer(starts, dtype=np.int64), np.frombuffer(stops, dtype=np.int64)
-
-
-def _part(store: MetricStore, owner: Ints, start: Ints, stop: Ints, problems: ProblemLog) -> pa.Table:
+    owner, start, stop = found
     raw = np.frombuffer(store.data, dtype=np.uint8)
-    last = len(raw) - 1
-    # The key: tag 0x0A, one length byte, then the value message.
-    key_at = start + 2
-    key_stop = key_at + raw[np.minimum(start + 1, last)]
-    usual = (stop - start >= 2) & (raw[np.minimum(start, last)] == 0x0A) & (key_stop <= stop)
-    usual &= raw[np.minimum(start + 1, last)] < 0x80
-    key_tag = raw[np.minimum(key_at, last)]
-    is_text = usual & (key_tag == 0x0A)
-    is_whole = usual & ((key_tag == 0x28) | (key_tag == 0x20))
-    whole, after = g.varints(raw, np.where(is_whole, key_at + 1, 0), np.where(is_whole, key_stop, 0))
-    is_whole &= after == key_stop
-    text_at = key_at + 2
-    is_text &= (text_at <= key_stop) & (key_stop - text_at == raw[np.minimum(key_at + 1, last)])
-    # The value: tag 0x12, one length byte, then the value message; it ends the instance.
-    value_at = key_stop + 2
-    fits = (is_whole | is_text) & (value_at <= stop) & (raw[np.minimum(key_stop, last)] == 0x12)
-    value_stop = np.where(fits, value_at + raw[np.minimum(key_stop + 1, last)], 0)
-    fits &= value_stop == stop
-    kind, number, _, _ = g.values(raw, np.where(fits, value_at, 0), np.where(fits, value_stop, 0))
-    key = _placed(g.texts(store.data, raw, text_at[is_text], key_stop[is_text]), is_text)
-    odd = np.flatnonzero((~fits | (kind == g.ODD)) & (stop - start > 2))
-    if len(odd) > MAX_ODD:
+    text_at, whole, is_whole, behind = _keys(raw, start, stop)
+    is_text = text_at > 0
+    kind, number = _values(raw, behind, stop, is_whole | is_text)
+    key = _placed(g.texts(store.data, raw, text_at[is_text], behind[is_text]), is_text)
+    odd = np.flatnonzero((kind == g.ODD) & (stop - start > 2))
+    if len(odd) > room:
         problems.add(
             "data-loss", "ncu-damaged-instances", "too many instances of unusual shape; the rest have no value",
-            where=f"byte {int(start[odd[MAX_ODD]])}", count=len(odd) - MAX_ODD,
+            where=f"byte {int(start[odd[room]])}", count=len(odd) - room,
             advice="copy or collect the report again",
         )  # fmt: skip
-    kind[~fits] = g.ABSENT
-    slow: dict[int, str | None] = {}
-    for at in odd[:MAX_ODD].tolist():
-        slow[at], whole[at], is_whole[at], number[at], kind[at] = _slow(
-            store, int(start[at]), int(stop[at]), problems
+    slow: dict[int, str] = {}
+    for one in odd[:room].tolist():
+        text, whole[one], is_whole[one], number[one], kind[one] = _slow(
+            store, int(start[one]), int(stop[one]), problems
         )
-    numeric = (kind >= g.FLOAT) & (kind <= g.UINT64)
+        if text is not None:
+            slow[one] = text
     if slow:
         key = pa.array([slow.get(at, known) for at, known in enumerate(key.to_pylist())], pa.string())
+    numeric = (kind >= g.FLOAT) & (kind <= g.UINT64)
     columns = {
-        "launch_id": pa.array(store.launch[owner]),
+        "launch_id": g.arrow(store.launch[owner].astype(np.int32)),
         "metric": store.named(store.code[owner]),
         "key": key,
-        "key_int": pa.array(whole.view(np.int64), mask=~is_whole),
-        "value": pa.array(number, mask=~numeric),
+        "key_int": g.arrow(whole.view(np.int64), is_whole),
+        "value": g.arrow(number, numeric),
     }
-    return pa.table(columns)
+    return pa.table(columns), len(odd)
+
+
+def _keys(
+    raw: NDArray[np.uint8], start: Ints, stop: Ints
+) -> tuple[Ints, NDArray[np.uint64], NDArray[np.bool_], Ints]:
+    """Decode the keys: tag, one length byte, a value message of one field.
+
+    Returns where a text begins (0 = none), the whole number and whether there is one, and the offset behind the key.
+    """
+    head = g.words(raw, start).view(np.uint8).reshape(-1, 8)
+    size, tag = head[:, 1], head[:, 2]
+    behind = start + 2 + size
+    usual = (head[:, 0] == _KEY) & (size < 0x80) & (behind <= stop)
+    whole, length = g.unpacked(g.words(raw, start + 3))
+    is_whole = usual & ((tag == _WHOLE) | (tag == _WHOLE_32))
+    long = is_whole & (length == 0)
+    if long.any():  # times in ns have nine bytes
+        last = raw.take(start + 11, mode="clip")
+        nine = long & (last < 0x80)
+        whole |= (last * nine).astype(np.uint64) << np.uint64(56)
+        length[nine] = 9
+        ten = np.flatnonzero(long & ~nine)
+        if len(ten):
+            whole[ten], after = g.varints(raw, start[ten] + 3, behind[ten])
+            length[ten] = after - start[ten] - 3
+    is_whole &= length + 1 == size
+    is_text = usual & (tag == _TEXT) & (size >= 2) & (head[:, 3] + 2 == size)
+    return np.where(is_text, start + 4, 0), whole, is_whole, behind
+
+
+def _values(
+    raw: NDArray[np.uint8], at: Ints, stop: Ints, keyed: NDArray[np.bool_]
+) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Decode the values: tag, one length byte, a value message; it ends the instance. Of others the kind is ODD."""
+    head = g.words(raw, at).view(np.uint8).reshape(-1, 8)
+    size, tag = head[:, 1], head[:, 2]
+    fits = keyed & (head[:, 0] == _VALUE) & (size < 0x80) & (at + 2 + size == stop)
+    payload = g.words(raw, at + 3)
+    number = payload.view(np.float64)
+    double = fits & (tag == _DOUBLE) & (size == 9)
+    kind = np.where(double, np.uint8(g.DOUBLE), np.uint8(g.ODD))
+    if double.all():
+        return kind, number
+    value, length = g.unpacked(payload)
+    whole = fits & ((tag == _WHOLE) | (tag == _WHOLE_32)) & (length + 1 == size)
+    number = np.where(double, number, value)
+    kind[whole] = g.UINT64
+    rest = np.flatnonzero(fits & (kind == g.ODD))
+    if len(rest):
+        kind[rest], number[rest], _, _ = g.values(raw, at[rest] + 2, stop[rest])
+    return kind, number
 
 
 def _placed(texts: pa.Array, where: NDArray[np.bool_]) -> pa.Array:
     """Return texts at the places that are marked, null elsewhere."""
     if not len(texts):
-        return pa.nulls(len(where), pa.string())
-    return texts if where.all() else texts.take(pa.array(np.cumsum(where) - 1, mask=~where))
+        return pa.nulls(len(where))
+    return texts if where.all() else texts.take(g.arrow(np.cumsum(where) - 1, where))
 
 
 def _slow(

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from profrx_parsers.ncu._names import NameTable
+    from profrx_parsers.ncu._names import NameTable, Strings
 
     Codes = NDArray[np.int32]
 
 _DOMAIN = re.compile(rb"Triage")
 _KEPT = 1000
 """Most names with a counter domain that are kept over reports; real reports hold a few dozen."""
+
+_KEPT_PROJECTIONS = 4
 
 
 def plain_name(name: str) -> str:
@@ -113,15 +115,26 @@ class Lookup:
 
 def look_up(table: NameTable, wanted: frozenset[str] | None, structural: frozenset[str]) -> Lookup:
     """Find the wanted metrics (None = all of them), and the structural ones, in a name table."""
+    if len(table.parts) != 1:
+        return _look_up(table.parts, wanted, structural)
+    (part,) = table.parts
+    known = part.found.get((wanted, structural))
+    if not isinstance(known, Lookup):
+        if len(part.found) >= _KEPT_PROJECTIONS:
+            part.found.clear()
+        known = part.found[wanted, structural] = _look_up(table.parts, wanted, structural)
+    return known
+
+
+def _look_up(parts: Sequence[Strings], wanted: frozenset[str] | None, structural: frozenset[str]) -> Lookup:
     if wanted is None:
-        return _everything(table)
-    parts = [np.empty(0, np.int32)]
-    for records in table.records:
-        parts.append(pc.index_in(records, value_set=_records(wanted, structural)).fill_null(-1).to_numpy())
-    code_of_id = np.concatenate(parts)
+        return _everything(parts)
+    options = _options(wanted, structural)
+    found = [pc.call_function("index_in", [part.records], options).fill_null(-1).to_numpy() for part in parts]
+    code_of_id = np.concatenate([np.empty(0, np.int32), *found])
     needed = wanted | structural
     prefixed: dict[str, list[int]] = {}
-    for ident, name in _prefixed(table):
+    for ident, name in _prefixed(parts):
         plain = plain_name(name)
         if plain != name and not needed.isdisjoint((name, plain)):
             prefixed.setdefault(name, []).append(ident)
@@ -131,11 +144,10 @@ def look_up(table: NameTable, wanted: frozenset[str] | None, structural: frozens
     return Lookup(labels, code_of_id)
 
 
-def _everything(table: NameTable) -> Lookup:
+def _everything(parts: Sequence[Strings]) -> Lookup:
     code_of: dict[str, int] = {}
-    code_of_id = [
-        code_of.setdefault(_text(one), len(code_of)) for part in table.records for one in part.to_pylist()
-    ]
+    records = (one for part in parts for one in part.records.to_pylist())
+    code_of_id = [code_of.setdefault(_text(one), len(code_of)) for one in records]
     labels = Labels(list(code_of), np.ones(len(code_of), np.bool_))
     return Lookup(labels, np.array(code_of_id, np.int32))
 
@@ -153,26 +165,23 @@ def _sorted(wanted: frozenset[str], structural: frozenset[str]) -> list[str]:
 
 
 @lru_cache(maxsize=16)
-def _records(wanted: frozenset[str], structural: frozenset[str]) -> pa.BinaryArray:
+def _options(wanted: frozenset[str], structural: frozenset[str]) -> pc.SetLookupOptions:
     """The wanted names as a name table would store them."""
     encoded = (name.encode("utf-8", "replace")[:NAME_BYTES] for name in _sorted(wanted, structural))
-    return pa.array(map(record, encoded), pa.binary())
+    return pc.SetLookupOptions(pa.array(map(record, encoded), pa.binary()))
 
 
-def _prefixed(table: NameTable) -> Iterator[tuple[int, str]]:
+def _prefixed(parts: Sequence[Strings]) -> Iterator[tuple[int, str]]:
     """Yield id and name of the strings that mention a counter domain."""
     first = 0
-    for records in table.records:
-        offsets = np.frombuffer(records.buffers()[1], np.int32)[
-            records.offset : records.offset + len(records) + 1
-        ]
-        stored = memoryview(records.buffers()[2])
-        seen = -1
-        for found in _DOMAIN.finditer(stored):
-            at = int(np.searchsorted(offsets, found.start(), side="right")) - 1
-            if seen < at < len(records):
-                yield first + at, _text(bytes(stored[offsets[at] : offsets[at + 1]]))
-                seen = at
+    for part in parts:
+        records = part.records
+        _, offsets, stored = records.buffers()
+        begins = np.frombuffer(offsets, np.int32)[records.offset : records.offset + len(records) + 1]
+        places = [found.start() for found in _DOMAIN.finditer(memoryview(stored))]
+        for at in dict.fromkeys((np.searchsorted(begins, places, side="right") - 1).tolist()):
+            if 0 <= at < len(records):
+                yield first + at, _text(records[at].as_py())
         first += len(records)
 
 

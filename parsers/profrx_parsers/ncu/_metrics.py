@@ -146,19 +146,20 @@ class MetricStore:
             told = pa.array(
                 map(self._text, np.flatnonzero(chosen & (self.kind == g.TEXT)).tolist()), pa.string()
             )
-            texts = told.take(pa.array(np.cumsum(is_text) - 1, mask=~is_text))
+            texts = told.take(g.arrow(np.cumsum(is_text) - 1, is_text))
         columns = {
-            "launch_id": pa.array(launch),
+            "launch_id": g.arrow(launch),
             "metric": self.named(code),
-            "value": pa.array(number, mask=~numeric),
-            "unit": pa.DictionaryArray.from_arrays(pa.array(unit, mask=unit < 0), units),
+            "value": g.arrow(number, numeric),
+            "unit": pa.DictionaryArray.from_arrays(g.arrow(unit, unit >= 0), units),
             "text": texts,
         }
         return pa.table(columns)
 
     def named(self, code: Ints) -> pa.DictionaryArray:
         """Return names by code without repeating them in memory."""
-        return pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), self.labels.array)
+        small = np.int16 if len(self.labels.names) < 1 << 15 else np.int32
+        return pa.DictionaryArray.from_arrays(g.arrow(code.astype(small)), self.labels.array)
 
 
 class NumberColumns(Mapping[str, pa.Array]):
@@ -172,8 +173,8 @@ class NumberColumns(Mapping[str, pa.Array]):
     @cached_property
     def _known(self) -> dict[str, None]:
         store = self._store
-        codes = np.unique(store.code[store.kind == g.TEXT if self._text else store.numeric])
-        return dict.fromkeys(store.labels.names[code] for code in codes.tolist())
+        codes = store.code[store.kind == g.TEXT if self._text else store.numeric]
+        return dict.fromkeys(store.labels.names[code] for code in np.flatnonzero(np.bincount(codes)).tolist())
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the column of a metric."""

@@ -30,8 +30,23 @@ _TAG = 0x0A
 _MAX_GAP = 8192
 _AT_ONCE = 4 << 20
 """Largest block of strings that is looked at as a whole; real ones reach 140 KB."""
+KEPT_BYTES = 1 << 20
+"""Blocks of strings that are recognised when another report holds them too."""
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _ADVICE = "metrics named there are missing, none is misnamed: copy or collect the report again"
+
+
+@dataclass(frozen=True)
+class Strings:
+    """The strings of one block.
+
+    Attributes:
+        records: a binary array of the strings as they are stored, each behind its tag and length (see `record`).
+        found: what a projection found in them; kept here since many reports of one tool hold the same strings.
+    """
+
+    records: pa.BinaryArray
+    found: dict[object, object] = field(default_factory=dict)
 
 
 @dataclass
@@ -39,13 +54,12 @@ class NameTable:
     """All strings, in order.
 
     Attributes:
-        records: per block, a binary array of its strings as they are stored, each behind its tag and length
-            (see `record`).
+        parts: the strings of each block that has any.
         total: number of strings.
         lost: True once the count of strings is no longer certain: later ones cannot be numbered.
     """
 
-    records: list[pa.BinaryArray] = field(default_factory=list)
+    parts: list[Strings] = field(default_factory=list)
     total: int = 0
     lost: bool = False
 
@@ -59,20 +73,18 @@ class NameTable:
                 where=f"byte {span[0]}", advice=_ADVICE,
             )  # fmt: skip
             return
-        found = undamaged(data, span)
-        if found is None:
-            found = self._one_by_one(data, span, problems)
+        found = _at_once(data, span) or Strings(self._one_by_one(data, span, problems))
         room = MAX_STRINGS - self.total
-        if len(found) > room:
+        if len(found.records) > room:
             self.lost = True
             problems.add(
                 "data-loss", "ncu-too-many-names", f"the table of metric names exceeds {MAX_STRINGS:,} strings",
                 where=f"byte {span[0]}", advice=_ADVICE,
             )  # fmt: skip
-            found = found[:room]
-        if len(found):
-            self.records.append(found)
-            self.total += len(found)
+            found = Strings(found.records[:room])
+        if len(found.records):
+            self.parts.append(found)
+            self.total += len(found.records)
 
     def _one_by_one(self, data: memoryview, span: Span, problems: ProblemLog) -> pa.BinaryArray:
         pos, stop = span
@@ -104,16 +116,38 @@ def record(text: bytes) -> bytes:
     return bytes(head) + text
 
 
-def undamaged(data: memoryview, span: Span) -> pa.BinaryArray | None:
-    """Return the records of a block; None when they are damaged, unusual, or many.
+_kept: dict[tuple[int, bytes], tuple[bytes, Strings]] = {}
+"""Undamaged blocks of strings, by their length and last bytes."""
+
+
+def _at_once(data: memoryview, span: Span) -> Strings | None:
+    """Return the strings of a block that is not damaged, from another report if that held the same block."""
+    start, stop = span
+    if stop - start > _AT_ONCE:
+        return None
+    block = bytes(data[start:stop])
+    key = (len(block), block[-64:])
+    known = _kept.get(key)
+    if known is not None and known[0] == block:
+        return known[1]
+    records = undamaged(block)
+    if records is None:
+        return None
+    found = Strings(records)
+    if len(block) <= KEPT_BYTES // 4:
+        if sum(size for size, _ in _kept) + len(block) > KEPT_BYTES:
+            _kept.clear()
+        _kept[key] = (block, found)
+    return found
+
+
+def undamaged(block: bytes) -> pa.BinaryArray | None:
+    """Return the records of a block; None when they are damaged or unusual.
 
     Tags are control characters, names hold none: what could be a tag is found at once. If then the length behind
     every one leads to the next, from the first byte to the last, those are the strings.
     """
-    start, stop = span
-    if stop - start > _AT_ONCE:
-        return None
-    raw = np.frombuffer(data, dtype=np.uint8, count=stop - start, offset=start)
+    raw = np.frombuffer(block, dtype=np.uint8)
     control = np.flatnonzero(raw < 0x20)
     tags = control[raw[control] == _TAG]
     if not len(tags) or tags[0]:
@@ -129,13 +163,11 @@ def undamaged(data: memoryview, span: Span) -> pa.BinaryArray | None:
         if not (high[wide] < 0x20).all() or not high[wide].all():
             return None
         size[wide] += (high[wide].astype(np.int64) << 7) - 0x80 + 1
-    if (
-        not np.array_equal(size, offsets[1:])
-        or len(control) != len(tags) + np.count_nonzero(length < 0x20) + few
-    ):
+    if not np.array_equal(size, offsets[1:]):
         return None
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data[start:stop])]
-    return pa.Array.from_buffers(pa.binary(), len(tags), buffers)
+    if len(control) != len(tags) + np.count_nonzero(length < 0x20) + few:
+        return None
+    return pa.Array.from_buffers(pa.binary(), len(tags), [None, pa.py_buffer(offsets), pa.py_buffer(block)])
 
 
 def chain(

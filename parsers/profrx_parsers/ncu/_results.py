@@ -8,12 +8,12 @@ Source: the format documentation shipped with Nsight Compute 2022.3 to 2025.3; f
 from __future__ import annotations
 
 import re
-from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from profrx_parsers.ncu._entries import MetricEntries
 from profrx_parsers.ncu._pages import Passage
-from profrx_parsers.wire import BYTES, FIXED32, FIXED64, VARINT, Buffer, Message, Span, WireError, varint
+from profrx_parsers.wire import BYTES, FIXED32, FIXED64, VARINT, Message, Span, WireError, varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,9 +51,8 @@ HIGHEST_FIELD = {"kernel": 36, "range": 21, "cmdlist": 25, "graph": 23}
 """Highest field number seen or documented; a higher one is counted as unknown."""
 
 
-_COPIED = 16 << 20
-"""Largest result that is copied while it is walked, since bytes are indexed twice as fast as a map; real ones
-reach 3 MB."""
+_RUN = 48
+"""Small metric entries one after the other, behind which more of them are looked for at once."""
 _NAME = -1
 _LIMITS = {
     kind: {
@@ -117,21 +116,6 @@ class Result:
         return [value for value in self._values(name) if isinstance(value, tuple)]
 
 
-@dataclass
-class MetricEntries:
-    """Where the metric entries of all results lie (offsets in the file).
-
-    Attributes:
-        starts: first byte of every entry message.
-        stops: the byte behind it.
-        bounds: index of the first entry of every result, and the total: length results + 1.
-    """
-
-    starts: array[int] = field(default_factory=lambda: array("q"))
-    stops: array[int] = field(default_factory=lambda: array("q"))
-    bounds: array[int] = field(default_factory=lambda: array("q", [0]))
-
-
 def scan(data: memoryview, items: Iterable[Item], problems: ProblemLog) -> tuple[list[Result], MetricEntries]:
     """Locate the parts of every result; damaged ones are kept as far as they go."""
     results: list[Result] = []
@@ -160,15 +144,11 @@ def scan(data: memoryview, items: Iterable[Item], problems: ProblemLog) -> tuple
 def _scan_one(
     data: memoryview, result: Result, entries: MetricEntries, problems: ProblemLog, cut: bool
 ) -> None:
-    base, stop = result.start, result.stop
-    pos = base
+    pos, stop = result.start, result.stop
     metric_tag = FIELDS[result.kind]["metrics"] << 3 | BYTES
-    block: Buffer = data[base:stop]
-    if len(block) <= _COPIED:
-        block = bytes(block)
     while pos < stop:
         try:
-            _walk(block, base, pos, result, entries, metric_tag)
+            _walk(data, pos, result, entries, metric_tag)
             return
         except WireError as err:
             at, reason = err.offset, err.reason
@@ -187,40 +167,46 @@ def _scan_one(
         pos = resumed
 
 
-def _walk(
-    block: Buffer, base: int, pos: int, result: Result, entries: MetricEntries, metric_tag: int
-) -> None:
-    """Walk the fields of a result from `pos` on; `base` is where its block lies in the file.
+def _walk(data: memoryview, pos: int, result: Result, entries: MetricEntries, metric_tag: int) -> None:
+    """Walk the fields of a result from `pos` on. Raises `WireError` at the first inconsistency.
 
-    Raises `WireError` at the first inconsistency.
+    Reads the map in place: what is skipped by its length is never loaded from disk.
     """
-    size = len(block)
+    stop = result.stop
     limits = _LIMITS[result.kind]
     add_start, add_stop = entries.starts.append, entries.stops.append
     parts = result.parts
-    here = pos = pos - base
+    here = pos
+    small = 0
     try:
-        while pos < size:
+        while pos < stop:
             here = pos
-            tag = block[pos]
+            tag = data[pos]
             if tag == metric_tag:
-                length = block[pos + 1]
+                length = data[pos + 1]
                 if length < 0x80:
                     pos += 2
-                elif block[pos + 2] < 0x80:
-                    length = length & 0x7F | block[pos + 2] << 7
+                    small += 1
+                    if small == _RUN:
+                        pos = entries.add_run(data, here, stop, metric_tag)
+                        small = 0
+                        if pos > here:
+                            continue
+                        pos += 2
+                elif data[pos + 2] < 0x80:
+                    length = length & 0x7F | data[pos + 2] << 7
                     pos += 3
+                    small = 0
                 else:
-                    length, pos = varint(block, pos + 1, size)
-                if not 0 < length <= size - pos or block[pos] != 0x08:
+                    length, pos = varint(data, pos + 1, stop)
+                    small = 0
+                if not 0 < length <= stop - pos or data[pos] != 0x08:
                     raise WireError("a metric entry does not fit", here)
-                add_start(base + pos)
+                add_start(pos)
                 pos += length
-                add_stop(base + pos)
+                add_stop(pos)
                 continue
-            number, value, pos = _field(block, pos, size, limits)
-            if isinstance(value, tuple):
-                value = (base + value[0], base + value[1])
+            number, value, pos = _field(data, pos, stop, limits)
             known = parts.get(number)
             if known is None:
                 parts[number] = value
@@ -231,35 +217,35 @@ def _walk(
             else:
                 parts[number] = [known, value]
     except IndexError:
-        raise WireError("cut short", base + here) from None
-    except WireError as err:
-        raise WireError(err.reason, base + err.offset) from None
+        raise WireError("cut short", here) from None
 
 
-def _field(block: Buffer, here: int, size: int, limits: dict[int, int]) -> tuple[int, int | Span, int]:
+def _field(data: memoryview, here: int, stop: int, limits: dict[int, int]) -> tuple[int, int | Span, int]:
     """Return number and value of the field at `here`, and where the next one begins."""
-    tag, pos = varint(block, here, size)
+    tag, pos = data[here], here + 1
+    if tag >= 0x80:
+        tag, pos = varint(data, here, stop)
     number, wire = tag >> 3, tag & 7
     if number == 0 or number > 1000:
         raise WireError(f"field number {number}", here)
     if wire == VARINT:
-        return number, *varint(block, pos, size)
+        return number, *varint(data, pos, stop)
     if wire == BYTES:
-        length, pos = varint(block, pos, size)
-        if length > size - pos:
-            raise WireError(f"field {number} declares {length:,} bytes, {size - pos:,} remain", here)
-        if number in limits and _impossible(block, pos, length, limits[number]):
+        length, pos = varint(data, pos, stop)
+        if length > stop - pos:
+            raise WireError(f"field {number} declares {length:,} bytes, {stop - pos:,} remain", here)
+        if number in limits and _impossible(data, pos, length, limits[number]):
             raise WireError(f"field {number} holds more than it can", here)
         return number, (pos, pos + length), pos + length
     if wire in (FIXED64, FIXED32):
         width = 8 if wire == FIXED64 else 4
-        if width > size - pos:
+        if width > stop - pos:
             raise WireError(f"field {number} cut short", here)
-        return number, int.from_bytes(block[pos : pos + width], "little"), pos + width
+        return number, int.from_bytes(data[pos : pos + width], "little"), pos + width
     raise WireError(f"wire type {wire}", here)
 
 
-def _impossible(data: Buffer, pos: int, length: int, limit: int) -> bool:
+def _impossible(data: memoryview, pos: int, length: int, limit: int) -> bool:
     if limit == _NAME:
         return _CONTROL.search(data, pos, pos + length) is not None
     return length > limit or limit == 0

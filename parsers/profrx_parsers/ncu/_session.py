@@ -5,16 +5,15 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from profrx_parsers.problems import ProblemLog
 from profrx_parsers.wire import Message, Span, WireError, fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from profrx_parsers.problems import ProblemLog
+    from collections.abc import Iterable, Mapping, Sequence
 
 PLATFORMS = {
     1: "Windows", 2: "Linux", 3: "Android", 4: "macOS", 5: "QNX", 6: "HOS", 7: "Integrity", 8: "Linux",
@@ -69,6 +68,30 @@ def value_of(message: Message | None) -> Value:
     whole = message.integer(5)
     whole = whole if whole is not None else message.integer(4)
     return float(whole) if whole is not None else None
+
+
+class SessionBlocks:
+    """The session messages of a report, decoded when somebody looks at them.
+
+    Args:
+        data: the report.
+        spans: of the messages, to be merged in this order.
+    """
+
+    def __init__(self, data: memoryview, spans: Sequence[Span]) -> None:
+        self._data = data
+        self._spans = spans
+        self._problems = ProblemLog()
+
+    @cached_property
+    def session(self) -> Session:
+        """What they say."""
+        return merge(self._data, self._spans, self._problems)
+
+    def check(self, problems: ProblemLog) -> None:
+        """Tell what is wrong with them."""
+        _ = self.session
+        problems.extend(self._problems)
 
 
 def merge(data: memoryview, spans: Iterable[Span], problems: ProblemLog) -> Session:

@@ -7,7 +7,7 @@ What is decoded up front: where everything lies, launches' identity, the metrics
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from profrx_parsers import columns
@@ -19,7 +19,6 @@ from profrx_parsers.ncu import (
     _lines,
     _options,
     _sections,
-    _session,
     _vendor,
 )
 from profrx_parsers.ncu._container import walk
@@ -28,6 +27,7 @@ from profrx_parsers.ncu._instances import Instances
 from profrx_parsers.ncu._lookup import Labels, look_up
 from profrx_parsers.ncu._metrics import MetricStore, NumberColumns
 from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
+from profrx_parsers.ncu._session import SessionBlocks
 from profrx_parsers.ncu._units import unit_of
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.report import Loader, Report, ReportInfo, Wanted
@@ -77,9 +77,9 @@ def read(source: Source, wanted: Wanted) -> Report:
     results, entries = scan(data, layout.items, problems)
     store = decode(data, entries, look_up(layout.names, wanted.metrics, STRUCTURAL), problems)
     _check_results(results, problems)
-    session = cache(partial(_session.merge, data, layout.sessions, problems))
-    problems.defer(session)
-    problems.defer(partial(_doubts.check, store, problems))
+    blocks = SessionBlocks(data, layout.sessions)
+    problems.defer(blocks.check)
+    problems.defer(partial(_doubts.check, store))
     instances = Instances(store, problems)
     loaders: dict[str, Loader] = {
         "launches": partial(_launches.table, data, results, store),
@@ -89,14 +89,14 @@ def read(source: Source, wanted: Wanted) -> Report:
             _lines.table, data, layout.items, results, instances, problems, wanted.private
         ),
         "vendor_findings": partial(_vendor.table, data, results, problems, wanted.private),
-        "devices": lambda: _devices.table(session(), store, _driver(session(), results)),
+        "devices": lambda: _devices.table(blocks.session, store, _driver(blocks.session, results)),
     }
     extras = _extras(data, results, store)
     extras["instances"] = instances.plain_table
     extras["instance_batches"] = instances.batches
     if wanted.private:
         extras["source_files"] = partial(_lines.embedded_files, data, layout.items)
-    return Report(lambda: _info(source, session(), results, wanted), loaders, problems, extras)
+    return Report(lambda: _info(source, blocks.session, results, wanted), loaders, problems, extras)
 
 
 def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> dict[str, Any]:

@@ -113,6 +113,7 @@ class Typer:
         self.owner = owner
         self.lets: dict[int, Type] = {}
         self.open: set[str] = set()
+        self.known: dict[tuple[int, int, bool], tuple[Type, ast.Expr]] = {}
 
     def wrong(self, code: str, message: str, node: ast.Node, hint: str = "") -> Type:
         """Report a mistake; the part then fits anything."""
@@ -141,7 +142,14 @@ class Typer:
     # --- by node -------------------------------------------------------------------------------------------
 
     def infer(self, node: ast.Expr, scope: Scope) -> Type:
-        """The type of an expression."""
+        """The type of an expression; found once, for `min(min(min(…` would ask for the inner ones again and again."""
+        key = (id(node), len(scope.lets), scope.members)
+        known = self.known.get(key)
+        if known is None:
+            known = self.known[key] = (self._infer(node, scope), node)
+        return known[0]
+
+    def _infer(self, node: ast.Expr, scope: Scope) -> Type:
         match node:
             case ast.Quantity():
                 return unit_type(node.unit)

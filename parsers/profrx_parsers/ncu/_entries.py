@@ -1,0 +1,85 @@
+"""Where the metric entries of an `.ncu-rep` lie: thousands per result, most of them a dozen bytes long.
+
+They are length-delimited fields that follow each other, so that each must be looked at to find the next one. Where
+many small ones do, they are found together.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+WINDOW = 32 << 10
+"""Bytes that are searched for a run of entries at once."""
+_LONGEST = 1 << 14
+_FIRST_TAG = 0x08
+"""Every entry begins with its name id."""
+
+
+@dataclass
+class MetricEntries:
+    """Where the metric entries of all results lie (offsets in the file).
+
+    Attributes:
+        starts: first byte of every entry message.
+        stops: the byte behind it.
+        bounds: index of the first entry of every result, and the total: length results + 1.
+    """
+
+    starts: array[int] = field(default_factory=lambda: array("q"))
+    stops: array[int] = field(default_factory=lambda: array("q"))
+    bounds: array[int] = field(default_factory=lambda: array("q", [0]))
+
+    def add_run(self, data: memoryview, pos: int, stop: int, tag: int) -> int:
+        """Add the entries from `pos` on that can be found at once; return the offset behind them, `pos` if none."""
+        starts, stops = run(np.frombuffer(data, np.uint8, min(stop - pos, WINDOW), pos), tag, stop - pos)
+        if not len(starts):
+            return pos
+        self.starts.frombytes((starts + pos).tobytes())
+        self.stops.frombytes((stops + pos).tobytes())
+        return self.stops[-1]
+
+
+def run(window: NDArray[np.uint8], tag: int, size: int) -> tuple[Ints, Ints]:
+    """Return starts and stops of the entries that follow each other from the first byte of a window on.
+
+    What looks like an entry is found everywhere at once. Such bytes also occur inside entries, but there hardly
+    anything leads to them; those that the first byte leads to, each ending where the next begins, are entries.
+
+    Args:
+        window: bytes of a result.
+        tag: of its metric entries.
+        size: bytes until the end of the result.
+    """
+    at = np.flatnonzero(window[:-3] == tag)
+    length = window.take(at + 1).astype(np.int64)
+    start = at + 2
+    wide = np.flatnonzero(length >= 0x80)
+    if len(wide):
+        high = window.take(start[wide]).astype(np.int64)
+        length[wide] = np.where(high < 0x80, length[wide] - 0x80 + (high << 7), 0)
+        start[wide] += 1
+    stop = start + length
+    sound = (window.take(start) == _FIRST_TAG) & (length > 0) & (stop <= size)
+    at, start, stop = at[sound], start[sound], stop[sound]
+    for _ in range(2):
+        led_to = np.zeros(len(window) + _LONGEST, dtype=np.bool_)
+        led_to[0] = True
+        led_to[stop] = True
+        kept = led_to[at]
+        if kept.all():
+            break
+        at, start, stop = at[kept], start[kept], stop[kept]
+    if not len(at) or at[0]:
+        return at[:0], at[:0]
+    broken = np.flatnonzero(at[1:] != stop[:-1])
+    count = int(broken[0]) + 1 if len(broken) else len(at)
+    return start[:count], stop[:count]
