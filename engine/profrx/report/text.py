@@ -111,7 +111,7 @@ def _verdicts(console: Console, page: Page) -> None:
     header = ("kernel", "launches", "time", "share", *(("verdict",) if judged else ()))
     _lines(console, grid(header, rows, right=(1, 2, 3)))
     if page.more_kernels:
-        _say(console, f"{page.more_kernels} more kernels.", style="dim")
+        _say(console, f"{page.more_kernels} more.", style="dim")
     if page.base_time:
         _say(console, f"Share: of {page.base_time}.", style="dim")
     if page.path and page.several:

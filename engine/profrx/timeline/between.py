@@ -8,7 +8,7 @@ import numpy as np
 
 from profrx.timeline.calls import CallGroups
 from profrx.timeline.capture import KERNEL, Work
-from profrx.timeline.gaps import LAUNCH_GAP_NS, launch_gap_ns
+from profrx.timeline.gaps import LAUNCH_GAP_NS, LONGEST_LAUNCH_GAP_NS, launch_gap_ns
 from profrx.timeline.intervals import Bools, Ints, union
 from profrx.timeline.ranks import Collectives, Values, ratio
 
@@ -27,8 +27,9 @@ def small_collectives(
 ) -> Values:
     """Return the time that short communication kernels cost one device: theirs, uncovered, and the idle time before them.
 
-    `pause` is the longest idle time before a collective that counts as that of its launch (see `launch_pause_ns`); `waited` is the part of each kernel's time that passed until the last rank was there: it makes no collective long, and is
-    no time of the collective's.
+    `pause` is the longest idle time before a collective that counts as that of its launch (see `launch_pause_ns`); between two
+    short ones the host did nothing but that, so it may take as long as any launch. `waited` is the part of each kernel's time
+    that passed until the last rank was there: it makes no collective long, and is no time of the collective's.
     """
     start = kernels.start if waited is None else kernels.start + waited
     small = talk & (kernels.end - start < SMALL_NS)
@@ -38,7 +39,8 @@ def small_collectives(
     busy = union(kernels.start, kernels.end)
     gaps = busy.gaps()
     after = np.searchsorted(kernels.start, gaps.ends, side="left")
-    beside = small[np.minimum(after, len(kernels) - 1)] & (gaps.ends - gaps.starts <= pause)
+    before = np.where(small[np.maximum(after - 1, 0)], max(pause, LONGEST_LAUNCH_GAP_NS), pause)
+    beside = small[np.minimum(after, len(kernels) - 1)] & (gaps.ends - gaps.starts <= before)
     time = union(start[small], kernels.end[small])
     spent = time.total - time.shared(large) + int((gaps.ends - gaps.starts)[beside].sum())
     return {"comm_small_share": ratio(spent, window), "comm_small_count": float(small.sum())}

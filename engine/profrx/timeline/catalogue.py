@@ -89,7 +89,7 @@ METRICS: tuple[Metric, ...] = (
     _m("comm_overlap_share", "communication covered by other kernels / communication", "no communication"),
     _m("comm_pairwise_share", "the part of comm_exposed_share in kernels that send or receive: between two ranks, or all to all"),
     _m("comm_sharded_share", "the part of comm_exposed_share in kernels that gather or scatter"),
-    _m("comm_small_share", "communication kernels under 50 us (without the wait for the last rank, where that is known), where no longer kernel runs, with the gaps before them that are no longer than a launch takes (see idle_launch_share); of the rank they cost most / window_ns"),
+    _m("comm_small_share", "communication kernels under 50 us (without the wait for the last rank, where that is known), where no longer kernel runs, with the gaps before them that are no longer than a launch takes (see idle_launch_share; up to 200 us between two of them); of the rank they cost most / window_ns"),
     _m("comm_small_count", "communication kernels under 50 us"),
     _m("underfilled_share", "time in which a kernel with fewer blocks than 90 % of the compute units ran alone, communication left out / window_ns", "grid or device unknown"),
     _m("underfilled_fill_share", "blocks / compute units during that time (mean)", "no such time"),

@@ -145,9 +145,12 @@ def _verdict(row: dict[str, Any], idle: list[dict[str, Any]]) -> str:
 def _of_ranks(row: dict[str, Any]) -> str:
     """Name the part of the busy time in which the GPU only waits for other ranks, or only moves data between them."""
     waiting, moving = _waiting_and_moving(row)
+    alone = "only communicating"
+    if row["comm_wait_share"] is None:
+        alone += " or waiting for other ranks"
     parts = [
         f"{_percent(share)} {what}"
-        for share, what in ((waiting, "only waiting for other ranks"), (moving, "only communicating"))
+        for share, what in ((waiting, "only waiting for other ranks"), (moving, alone))
         if share >= LEAST_SHARE
     ]
     return f" ({', '.join(parts)})" if parts else ""
