@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from profrx.archive.export import export
-from profrx.archive.layout import VERSION
+from profrx.archive.layout import MIGRATIONS, VERSION
+from profrx.archive.queries import QUERIES
 from profrx.archive.record import Record, failed, report_id
 from profrx.archive.store import Archive
 from profrx_parsers.errors import InputError, UsageError
@@ -82,6 +84,59 @@ def test_one_cause_counts_once(tmp_path: Path) -> None:
         archive.put(record("/r1", findings=3))
         rows = archive.query(QUERIES["fixes"].sql).to_pylist()
         assert [(r["rule"], r["saved_ns"]) for r in rows] == [("r0", 4.0)]
+
+
+def test_an_archive_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
+    def indices(archive: Archive) -> list[tuple[str, str]]:
+        return archive.db.conn.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name"
+        ).fetchall()
+
+    path = tmp_path / "old.sqlite"
+    with closing(sqlite3.connect(path)) as old:
+        for statement in MIGRATIONS[0]:
+            old.execute(statement)
+        old.execute("PRAGMA user_version = 1")
+        old.execute("INSERT INTO reports (report_id, uri, status) VALUES (1, '/old', 'failed')")
+        old.commit()
+    with Archive(path) as archive, Archive(tmp_path / "new.sqlite", create=True) as new:
+        assert archive.query("SELECT uri FROM reports").column(0).to_pylist() == ["/old"]
+        assert archive.query("PRAGMA user_version").column(0).to_pylist() == [VERSION]
+        assert indices(archive) == indices(new)
+
+
+def test_fixes_and_kernels_count_every_cause_once(tmp_path: Path) -> None:
+    with Archive(tmp_path / "a.sqlite", create=True) as archive:
+        for number in range(3):
+            one = record(f"/r{number}", findings=2)
+            one.tables["kernels"].append(
+                {
+                    **one.tables["kernels"][0],
+                    "kernel_row": 1,
+                    "grid": "9x1x1",
+                    "duration_ns": 5.0,
+                    "verdict": "slow",
+                }
+            )
+            one.tables["kernels"][0]["verdict"] = ("fast", "unknown", "unknown")[number]
+            archive.put(one)
+        (fix,) = archive.query(QUERIES["fixes"].sql).to_pylist()
+        (kernel,) = archive.query(QUERIES["kernels"].sql).to_pylist()
+    assert (fix["cause"], fix["rule"], fix["reports"], fix["subjects"]) == ("c", "r0", 3, 3)
+    assert (fix["saved_ns"], fix["share"]) == (12.0, 12.0 / 60.0)
+    assert (kernel["reports"], kernel["launches"], kernel["duration_ns"]) == (3, 12, 75.0)
+    assert kernel["verdict"] == "fast"  # 20 ns against 15 ns; what is unknown has no say
+
+
+@pytest.mark.parametrize("name", ["fixes", "kernels", "vendor"])
+def test_questions_over_all_reports_are_answered_from_indices(name: str, tmp_path: Path) -> None:
+    with Archive(tmp_path / "a.sqlite", create=True) as archive:
+        plan = archive.query("EXPLAIN QUERY PLAN " + QUERIES[name].sql).column("detail").to_pylist()
+    walked = [
+        step for step in plan if step.startswith(("SCAN findings", "SCAN kernels", "SCAN vendor", "SEARCH"))
+    ]
+    assert walked
+    assert all("COVERING INDEX" in step for step in walked), plan
 
 
 def test_search_finds_parts_of_names(tmp_path: Path) -> None:

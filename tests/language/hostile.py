@@ -61,6 +61,36 @@ INPUTS: dict[str, str | bytes] = {
     "lets that double": lets(60, "{0} + {0}"),
     "many lets": lets(1500, "{0} + 1 %"),
     "conditions that double": lets(60, "({0} and {0}) or not {0}", "sm.throughput > 3 %", "{}"),
+    "lets that square": lets(60, "{0} * {0}", "3", "{} > 3"),
+    "lets that square a metric": lets(60, "{0} * {0}", "sm.throughput * 3"),
+    "nested min": RULE.format("min(" * 60 + "sm.throughput" + ", 2 %, memory.throughput)" * 60 + " > 3 %"),
+    "open strings": "rule r { " + '"a\n' * 340000,
+    "many tests in many rules": "".join(
+        f'rule r{n} {{ title "R" because "b" when sm.throughput > 3 % '
+        + 'test "t" { given sm.throughput = 1 % expect fired }' * 40
+        + " }\n"
+        for n in range(500)
+    ),
+    "test heads": "rule r { " + 'test "x" { ' * 90000,
+    "heads that open": 'rule r { title "x" ' * 50000,
+    "heads with open blocks": 'rule r { because """ x ' * 45000 + '"""',
+    "brackets nine deep": "".join(f"rule r{n} {{ {'(' * 9}{')' * 9} }}\n" for n in range(30000)),
+    "metrics of metrics": "".join(
+        f'metric a.b{n} {{ unit % meaning "m" source ncu = '
+        + " + ".join(f"a.b{k}" for k in range(max(0, n - 90), n))
+        + " }\n"
+        for n in range(1, 1000)
+    ),
+    "guards that block nothing": "".join(
+        f'guard g{n} {{ title "G" because "b" when sm.throughput > 3 % blocks '
+        + ", ".join(f"r{k}" for k in range(90))
+        + " }\n"
+        for n in range(900)
+    ),
+    "collect nothing known": RULE.format("true")[:-1]
+    + 'collect ncu section "'
+    + "SpedOfLight," * 4500
+    + '" }',
     "wide table": 'verdict v { title "V" one_of {'
     + "".join(
         f"r{n} when sm.throughput > {n} % and memory.throughput < {n} % and dram.throughput > {n} % "

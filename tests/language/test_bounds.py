@@ -23,6 +23,7 @@ from .conftest import CATALOGUE
 from .hostile import INPUTS
 
 HARMLESS = {"empty", "comments", "comment lines", "newlines", "blanks", "chain of rules"}
+HARMLESS |= {"lets that square", "lets that square a metric", "nested min", "many tests in many rules"}
 HARMLESS |= {"long names", "lets that double", "conditions that double", "tests", "many inputs", "templates"}
 
 

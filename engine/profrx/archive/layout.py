@@ -7,7 +7,7 @@ address, never counted up, so that an interrupted and repeated batch ends in the
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -142,6 +142,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         "CREATE VIRTUAL TABLE kernel_names USING fts5 (kernel, kernel_short, content='', tokenize='trigram')",
         "CREATE TABLE kernel_name_rows (docid INTEGER PRIMARY KEY, kernel TEXT UNIQUE NOT NULL, kernel_short TEXT, kernel_id TEXT)",
+    ),
+    (
+        # an index answers alone only when it holds what it is limited by as well
+        "DROP INDEX findings_that_count",
+        """
+        CREATE INDEX findings_that_count
+        ON findings (cause, rule, report_id, title, saved_ns, saved_low_ns, saved_high_ns, counted) WHERE counted = 1
+        """,
+        "DROP INDEX vendor_findings_that_differ",
+        """
+        CREATE INDEX vendor_findings_that_differ
+        ON vendor_findings (rule, title, report_id, comment, agreement) WHERE agreement = 'differs'
+        """,
+        "CREATE INDEX kernels_by_verdict ON kernels (kernel_id, device, verdict, duration_ns)",
     ),
 )
 """`MIGRATIONS[n]` brings an archive from version n to n + 1."""

@@ -22,15 +22,11 @@ QUERIES: dict[str, Named] = {
     "fixes": Named(
         "the fixes worth most over all reports: time saved (middle of the estimate), one per cause",
         """
-        WITH per_report AS (
-          SELECT cause, rule, max(title) AS title, report_id, count(*) AS subjects, sum(saved_ns) AS saved,
-                 sum(saved_low_ns) AS low, sum(saved_high_ns) AS high
-          FROM findings WHERE counted = 1 GROUP BY cause, rule, report_id
-        )
-        SELECT cause, rule, max(title) AS title, count(*) AS reports, sum(subjects) AS subjects, sum(saved) AS saved_ns,
-               sum(saved) / (SELECT sum(base_time_ns) FROM reports WHERE status = 'ok') AS share,
-               sum(low) AS saved_low_ns, sum(high) AS saved_high_ns
-        FROM per_report GROUP BY cause, rule ORDER BY saved_ns DESC, cause, rule
+        SELECT cause, rule, max(title) AS title, count(DISTINCT report_id) AS reports, count(*) AS subjects,
+               sum(saved_ns) AS saved_ns,
+               sum(saved_ns) / (SELECT sum(base_time_ns) FROM reports WHERE status = 'ok') AS share,
+               sum(saved_low_ns) AS saved_low_ns, sum(saved_high_ns) AS saved_high_ns
+        FROM findings WHERE counted = 1 GROUP BY cause, rule ORDER BY sum(saved_ns) DESC, cause, rule
         """,
     ),
     "kernels": Named(
@@ -44,13 +40,10 @@ QUERIES: dict[str, Named] = {
           SELECT max(kernel_short) AS kernel_short, kernel_id, device, count(*) AS reports, sum(launches) AS launches,
                  sum(ns) AS duration_ns
           FROM per_report GROUP BY kernel_id, device ORDER BY duration_ns DESC, kernel_id LIMIT 200
-        ), verdicts_of AS (
-          SELECT kernel_id, device, verdict, sum(duration_ns) AS ns FROM kernels
-          WHERE verdict <> 'unknown' GROUP BY kernel_id, device, verdict
         )
         SELECT top.*,
-               (SELECT verdict FROM verdicts_of v WHERE v.kernel_id = top.kernel_id AND v.device IS top.device
-                ORDER BY v.ns DESC, verdict LIMIT 1) AS verdict,
+               (SELECT verdict FROM kernels k WHERE k.kernel_id = top.kernel_id AND k.device IS top.device
+                AND verdict <> 'unknown' GROUP BY verdict ORDER BY sum(duration_ns) DESC, verdict LIMIT 1) AS verdict,
                (SELECT title FROM findings f WHERE f.kernel_id = top.kernel_id ORDER BY saved_ns DESC, title LIMIT 1)
                  AS worst_finding
         FROM top ORDER BY duration_ns DESC, kernel_id

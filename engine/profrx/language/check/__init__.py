@@ -36,7 +36,7 @@ def passes() -> tuple[Pass, ...]:
     return (*ESSENTIAL, ranges, tables, reachable, usage, sources, collects, templates, quality)
 
 
-ROUNDS = 8
+ROUNDS = 4
 """Broken metrics break metrics that break rules that break tests: real chains are shorter than this."""
 TABLES = ("metrics", "params", "verdicts", "guards", "rules", "rulesets")
 """What evaluation reads and can be left out."""
@@ -63,6 +63,7 @@ def without_broken(pack: Pack) -> Pack:
     rounds = 0
     found = list(pack.diagnostics)
     subset: frozenset[int] | None = None
+    mentions: dict[int, set[str]] = {}
     while True:
         rounds += 1
         context = Context(pack, tests=False, subset=subset)
@@ -82,6 +83,7 @@ def without_broken(pack: Pack) -> Pack:
                 else:
                     gone |= {name, *(row.name for row in getattr(node, "rows", ()))}
         pack = replace(pack, **kept)
-        subset = frozenset(
-            id(node) for nodes in kept.values() for node in nodes.values() if gone & mentioned(node)
-        )
+        left = [node for nodes in kept.values() for node in nodes.values()]
+        if not mentions:
+            mentions = {id(node): mentioned(node) for node in left}
+        subset = frozenset(id(node) for node in left if gone & mentions[id(node)])

@@ -16,7 +16,7 @@ from typing import Literal, cast
 
 from profrx.language import ast
 from profrx.language.check.context import Scope
-from profrx.language.check.intervals import Interval, by_default, exact, interval, over_range
+from profrx.language.check.intervals import Interval, Ranger, by_default, exact, over_range, unwieldy
 from profrx.language.printer import expr_text
 from profrx.language.walk import children
 
@@ -200,6 +200,7 @@ class Compiler:
     def __init__(self, free: bool = False, at: Mapping[str, Fraction] | None = None) -> None:
         self.free = free
         self.at = at or {}
+        self.ranger = Ranger(over_range if free else by_default, {})
         self.keys: dict[object, int] = {}
         self.let_keys: dict[int, int] = {}
         self.let_linear: dict[int, Linear] = {}
@@ -320,7 +321,7 @@ class Compiler:
                 return Linear(-inner.factor, inner.variable, -inner.offset)
             case ast.Binary("+" | "-" | "*" | "/"):
                 made = self._arithmetic(node, self.linear(node.left, scope), self.linear(node.right, scope))
-                if made is not None:
+                if made is not None and not (unwieldy(made.factor) or unwieldy(made.offset)):
                     return made
         return Linear(Fraction(1), self.variable(node, scope, "number"), Fraction(0))
 
@@ -351,7 +352,7 @@ class Compiler:
             unit = found.default.unit if isinstance(found.default, ast.Quantity) else ""
             param = True
         if kind == "number":
-            range_ = interval(node, scope, over_range if self.free else by_default)
+            range_ = self.ranger.of(node, scope)
         return Variable(
             self.key(node, scope), kind, expr_text(node), self.inputs(node, scope), range_, unit, param
         )

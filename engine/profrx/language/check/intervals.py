@@ -44,6 +44,8 @@ class Interval:
         return Interval(low, high) if low <= high else self
 
 
+MAX_BITS = 8192
+"""Of a numerator or denominator; the largest double has 1024."""
 ANYTHING = Interval()
 SHARE = Interval(Fraction(0), Fraction(1))
 POSITIVE = Interval(Fraction(0), INF)
@@ -74,7 +76,7 @@ def interval(
 
     `params` says what is assumed of a parameter, `given` what is known of names from elsewhere.
     """
-    return _Ranger(params, given or {}).of(node, scope)
+    return Ranger(params, given or {}).of(node, scope)
 
 
 def implied(when: ast.Expr, scope: Scope) -> dict[str, Interval]:
@@ -131,13 +133,16 @@ def valid_range(metric: ast.Metric) -> Interval:
     return Interval(-INF if low != low else low, INF if high != high else high)
 
 
-class _Ranger:
+class Ranger:
+    """Intervals of expressions of one declaration; those of its lets are found once."""
+
     def __init__(self, params: Callable[[ast.Param], Interval], given: Mapping[str, Interval]) -> None:
         self.params = params
         self.given = given
         self.lets: dict[int, Interval] = {}
 
     def of(self, node: ast.Expr, scope: Scope) -> Interval:
+        """Where the value of `node` can lie."""
         match node:
             case ast.Quantity():
                 value = exact(node)
@@ -149,24 +154,28 @@ class _Ranger:
                 return Interval(-inner.high, -inner.low)
             case ast.Binary():
                 left, right = self.of(node.left, scope), self.of(node.right, scope)
-                found = _BINARY[node.op](left, right) if node.op in _BINARY else ANYTHING
+                found = _widened(_BINARY[node.op](left, right)) if node.op in _BINARY else ANYTHING
                 known = self.given.get(expr_text(node)) if self.given and node.op == "-" else None
                 return found.intersect(known) if known is not None else found
             case ast.If():
                 return self.of(node.then, scope).union(self.of(node.otherwise, scope))
             case ast.Call():
-                return _call(node.function, [self.of(argument, scope) for argument in node.arguments])
+                return _widened(
+                    _call(node.function, [self.of(argument, scope) for argument in node.arguments])
+                )
             case ast.Aggregate():
                 return self.aggregate(node, scope)
         return ANYTHING
 
     def name(self, node: ast.Name, scope: Scope) -> Interval:
+        """Where what a name stands for can lie, by what is given and what is declared."""
         if scope.members and node.name in ("key", "index", "value"):
             return ANYTHING
         found = self.declared(node, scope)
         return found.intersect(self.given[node.name]) if node.name in self.given else found
 
     def declared(self, node: ast.Name, scope: Scope) -> Interval:
+        """Where what a name stands for can lie by its declaration."""
         found = scope.find(node.name)
         if isinstance(found, ast.Metric):
             return valid_range(found)
@@ -179,6 +188,7 @@ class _Ranger:
         return ANYTHING
 
     def aggregate(self, node: ast.Aggregate, scope: Scope) -> Interval:
+        """Where an aggregate over members can lie."""
         if node.function in ("share", "topshare"):
             return SHARE
         if node.function == "count":
@@ -187,6 +197,21 @@ class _Ranger:
         if node.function == "sum":
             return Interval(Fraction(0) if inner.low >= 0 else -INF, Fraction(0) if inner.high <= 0 else INF)
         return inner
+
+
+def unwieldy(value: Bound) -> bool:
+    """Whether a fraction takes too many digits: 25 lets that square each other would fill the memory."""
+    return isinstance(value, Fraction) and (
+        value.numerator.bit_length() > MAX_BITS or value.denominator.bit_length() > MAX_BITS
+    )
+
+
+def _widened(found: Interval) -> Interval:
+    """The interval, without the ends that are too exact."""
+    low, high = found.low, found.high
+    if not (unwieldy(low) or unwieldy(high)):
+        return found
+    return Interval(-INF if unwieldy(low) else low, INF if unwieldy(high) else high)
 
 
 def _add(a: Interval, b: Interval) -> Interval:
