@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profrx.timeline.between import small_collectives
+from profrx.timeline.between import launch_pause_ns, small_collectives
 from profrx.timeline.calls import CallGroups
 from profrx.timeline.capture import COPY, DIRECTIONS, GRAPH, KERNEL, MEMORY_KINDS, SET, STREAMS, Work
 from profrx.timeline.gaps import REASONS, Gaps, find_gaps
@@ -164,7 +164,8 @@ def _classes(kernels: Work, duration: Ints, window: int, context: Context) -> Va
     else:
         out |= dict.fromkeys(("comm_exposed_share", "comm_pairwise_share", "comm_sharded_share"), 0.0)
         out["comm_overlap_share"] = None
-    return out | small_collectives(kernels, talk, window)
+    pause = launch_pause_ns(kernels, context.groups) if talk.any() else 0
+    return out | small_collectives(kernels, talk, window, pause)
 
 
 def _fusable(kernels: Work, duration: Ints, wanted: Bools) -> float:

@@ -91,8 +91,10 @@ def rank_metrics(
     Metrics are null where fewer than two ranks took part in the same collectives.
     """
     values: Values = dict.fromkeys(NAMES, None)
-    if not 1 < len(parts) <= MAX_RANKS:
+    if len(parts) > MAX_RANKS:
         return values, None
+    if len(parts) < 2:
+        return values | {"collective_count": 0.0}, None
     talks = communicates(parts[0], kinds)
     found = matched(parts, talks) if talks.any() else None
     if found is None:
