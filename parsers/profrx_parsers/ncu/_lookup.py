@@ -131,7 +131,7 @@ def _look_up(parts: Sequence[Strings], wanted: frozenset[str] | None, structural
     if wanted is None:
         return _everything(parts)
     options = _options(wanted, structural)
-    found = [pc.call_function("index_in", [part.records], options).fill_null(-1).to_numpy() for part in parts]
+    found = [_codes(pc.call_function("index_in", [part.records], options)) for part in parts]
     code_of_id = np.concatenate([np.empty(0, np.int32), *found])
     needed = wanted | structural
     prefixed: dict[str, list[int]] = {}
@@ -151,6 +151,16 @@ def _everything(parts: Sequence[Strings]) -> Lookup:
     code_of_id = [code_of.setdefault(_text(one), len(code_of)) for one in records]
     labels = Labels(list(code_of), np.ones(len(code_of), np.bool_))
     return Lookup(labels, np.array(code_of_id, np.int32))
+
+
+def _codes(found: pa.Int32Array) -> Codes:
+    """Return places as numbers, -1 where they are null."""
+    valid, places = found.buffers()
+    codes = np.frombuffer(places, np.int32, len(found))
+    if valid is None:
+        return codes
+    known = np.unpackbits(np.frombuffer(valid, np.uint8), count=len(found), bitorder="little")
+    return np.where(known, codes, np.int32(-1))
 
 
 @lru_cache(maxsize=16)
