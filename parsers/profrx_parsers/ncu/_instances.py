@@ -149,10 +149,10 @@ def _part(store: MetricStore, found: Found, room: int, problems: ProblemLog) -> 
     is_text = text_at > 0
     kind, number = _values(raw, behind, stop, is_whole | is_text)
     key = _placed(g.texts(store.data, raw, text_at[is_text], behind[is_text]), is_text)
-    odd = np.flatnonzero((kind == g.ODD) & (stop - start > 2))
+    odd = np.flatnonzero(kind == g.ODD)
     if len(odd) > room:
         problems.add(
-            "data-loss", "ncu-damaged-instances", "too many instances of unusual shape; the rest have no value",
+            "data-loss", "ncu-damaged-instances", "too many instances of unusual shape; the rest were left out",
             where=f"byte {int(start[odd[room]])}", count=len(odd) - room,
             advice="copy or collect the report again",
         )  # fmt: skip
@@ -173,7 +173,10 @@ def _part(store: MetricStore, found: Found, room: int, problems: ProblemLog) -> 
         "key_int": g.arrow(whole.view(np.int64), is_whole),
         "value": g.arrow(number, numeric),
     }
-    return pa.table(columns), len(odd)
+    table = pa.table(columns)
+    if len(odd) > room:
+        table = table.filter(pa.array(kind != g.ODD))
+    return table, len(odd)
 
 
 def _keys(

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-EXTENT = 4 << 20
+EXTENT = 1 << 19
 """Bytes of the file that a pass keeps resident behind it."""
 
 
