@@ -64,7 +64,7 @@ class Instances:
             return _joined(self._decoded(wanted, self._problems))
         if wanted is None:
             return kept
-        return kept.filter(pa.array(self._mask(wanted)[self._codes])) if kept.num_rows else kept
+        return kept.filter(g.arrow(self._mask(wanted)[self._codes])) if kept.num_rows else kept
 
     def plain_table(self, wanted: Collection[str] | None) -> pa.Table:
         """Return the same with the types of the schema."""
@@ -116,7 +116,7 @@ class Instances:
         if not self._whole.num_rows:
             return schema.empty("instances"), [0] * (count + 1)
         order = np.argsort(self._codes, kind="stable")
-        rows = self._whole.take(pa.array(order)).cast(schema.TABLES["instances"]).combine_chunks()
+        rows = self._whole.take(g.arrow(order)).cast(schema.TABLES["instances"]).combine_chunks()
         return rows, np.searchsorted(self._codes[order], np.arange(count + 1)).tolist()
 
     @cached_property
@@ -175,7 +175,7 @@ def _part(store: MetricStore, found: Found, room: int, problems: ProblemLog) -> 
     }
     table = pa.table(columns)
     if len(odd) > room:
-        table = table.filter(pa.array(kind != g.ODD))
+        table = table.filter(g.arrow(kind != g.ODD))
     return table, len(odd)
 
 

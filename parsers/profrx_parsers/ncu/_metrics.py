@@ -154,9 +154,11 @@ class MetricStore:
         """Return the texts of some elements at the marked places, null elsewhere."""
         if not len(elements):
             return pa.nulls(len(where), pa.string())
-        texts = pa.array(self._decoded(elements), pa.string())
-        if isinstance(texts, pa.ChunkedArray):  # more than 2 GiB of text
-            return texts.take(g.arrow(np.cumsum(where) - 1, where))
+        try:
+            texts = g.strings(self._decoded(elements))
+        except OverflowError:
+            chunked = pa.array(self._decoded(elements), pa.string())
+            return chunked.take(g.arrow(np.cumsum(where) - 1, where))
         _, offsets, letters = texts.buffers()
         bounds = np.frombuffer(offsets, np.int32)[np.append(0, np.cumsum(where))]
         valid = pa.py_buffer(np.packbits(where, bitorder="little"))
@@ -199,7 +201,7 @@ class NumberColumns(Mapping[str, pa.Array]):
                 self._built[name] = pa.array([found.get(i) for i in range(self._store.rows)], pa.string())
             else:
                 values, present = self._store.numbers(name)
-                self._built[name] = pa.array(values, mask=~present)
+                self._built[name] = g.arrow(values, present)
         return self._built[name]
 
     def __contains__(self, name: object) -> bool:
