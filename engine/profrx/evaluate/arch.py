@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _DOTTED = re.compile(r"(\d+)\.(\d+)")
 _SM = re.compile(r"sm_?(\d+)")
@@ -10,6 +11,7 @@ _GFX = re.compile(r"gfx_?([0-9a-f]+)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
+@lru_cache(maxsize=1024)
 def arch_number(text: str | None) -> float | None:
     """Return an architecture as a number: ``sm_90`` and ``9.0`` -> 9.0, ``gfx942`` -> 2370.0 (0x942).
 
@@ -29,6 +31,7 @@ def arch_number(text: str | None) -> float | None:
     return float(found[0]) if found else None
 
 
+@lru_cache(maxsize=1024)
 def version_key(text: str | None) -> tuple[int, ...] | None:
     """Return a tool version as numbers: ``2025.3.1.0 (build 1)`` -> (2025, 3, 1, 0); None when there are none."""
     if not text:
@@ -37,6 +40,7 @@ def version_key(text: str | None) -> tuple[int, ...] | None:
     return tuple(int(part[:9]) for part in match[1].split(".")) if match else None
 
 
+@lru_cache(maxsize=4096)
 def version_within(text: str | None, low: str, high: str) -> bool:
     """Whether a version lies in an inclusive range; ``2025.3`` as upper bound takes in ``2025.3.9``.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from profrx.evaluate import collect, evidence, trace
 from profrx.evaluate.closer import Closer, look_closer, lookup
 from profrx.evaluate.group import Candidate
-from profrx.evaluate.locations import locations
+from profrx.evaluate.locations import SourceLines, locations
 from profrx.evaluate.rank import order
 from profrx.evaluate.showing import text_of
 from profrx.evaluate.spread import Spread
@@ -73,8 +73,9 @@ def _places(outcomes: Outcomes, kept: list[Candidate]) -> dict[int, Place]:
 def _ranked(
     outcomes: Outcomes, kept: list[Candidate], places: dict[int, Place], report: Report, top: int | None
 ) -> list[Finding]:
+    told = Told(SourceLines(report), collect.present(report))
     return [
-        _finding(outcomes, one, rank, places[id(one)], report)
+        _finding(outcomes, one, rank, places[id(one)], told)
         for rank, one in enumerate(order(kept)[:top], start=1)
     ]
 
@@ -88,7 +89,15 @@ class Place:
     at: int
 
 
-def _finding(outcomes: Outcomes, one: Candidate, rank: int, place: Place, report: Report) -> Finding:
+@dataclass(frozen=True)
+class Told:
+    """What a report tells besides its metrics: its source lines, how it was taken."""
+
+    lines: SourceLines
+    present: collect.Present
+
+
+def _finding(outcomes: Outcomes, one: Candidate, rank: int, place: Place, told: Told) -> Finding:
     rule, closer, at = one.rule, place.closer, place.at
     evaluator = closer.evaluator
     program = outcomes.program
@@ -122,11 +131,11 @@ def _finding(outcomes: Outcomes, one: Candidate, rank: int, place: Place, report
         saving=saving,
         score=one.score,
         evidence=lines,
-        locations=locations(evaluator.metrics, rule.lines, at, report) if rule.scope == "launch" else [],
+        locations=locations(evaluator.metrics, rule.lines, at, told.lines) if rule.scope == "launch" else [],
         because=because,
         fix=[render(text, fill) for text in rule.fix],
         exceptions=[render(text, fill) for text in rule.exceptions],
-        collect=collect.options(rule.collect, outcomes.frames.tool, collect.present(report)),
+        collect=collect.options(rule.collect, outcomes.frames.tool, told.present),
         references=references(outcomes, rule),
         explains=one.explains,
         same_cause_as=one.same_cause_as or None,

@@ -185,31 +185,36 @@ def _grouped(
         owner = _whole(pc.index_in(names, timeline.column("subject_id").combine_chunks()))
         frames.scopes[scope] = _timeline_frame(scope, frames.tool, timeline, report, position)
         return owner.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    keyed = launches.append_column("kernel_key", launch.column("kernel_id"))
-    if keyed.column(keys[-1]).null_count == keyed.num_rows:
+    by = [launch.column("kernel_id")] if scope == "kernel" else [launches.column(key) for key in keys]
+    if by[-1].null_count == launch.rows:
         return None
-    owner, first = group_rows([keyed.column(key) for key in keys])
+    owner, first = group_rows(by)
     if timeline is not None:
         owner, first = _known_to(timeline, launch.column("kernel_id"), owner, first)
-    leads = launch.subjects.take(pa.array(first))
+    leads = _rows_of(launch.subjects, first)
     weight = pa.array(_sum_known(owner, launch.weights, first.size), from_pandas=True)
     same = {
         name: leads.column(name) for name in ("device_id", "kernel", "kernel_short", "kernel_id", "subject")
     }
     if scope != "kernel":
-        rows = keyed.select(list(keys)).take(pa.array(first)).to_pylist()
+        rows = _rows_of(launches.select(list(keys)), first).to_pylist()
         same = {"subject": pa.array([_place(scope, row) for row in rows], pa.string())}
         if "device_id" in keys:
             same["device_id"] = leads.column("device_id")
     subjects = _subjects(report, position, first.size, weight_ns=weight, **same)
     shared = ("kernel", "kernel_short") if scope == "kernel" else keys
     tables: dict[str, Mapping[str, Any]] = {
-        "launch": TableColumns(launches.select(list(shared)).take(pa.array(first))),
+        "launch": TableColumns(launches.select(list(shared)), pa.array(first)),
         "device": _device_rows(report, subjects.column("device_id")),
         "timeline": _joined(timeline, subjects.column("kernel_id")) if scope == "kernel" else {},
     }
     frames.scopes[scope] = Frame(scope, frames.tool, subjects, TableSupply(tables=tables))
     return owner
+
+
+def _rows_of(table: pa.Table, first: Any) -> pa.Table:
+    """The first rows of groups; all of the table where every row is a group."""
+    return table if first.size == table.num_rows else table.take(pa.array(first))
 
 
 def _known_to(timeline: pa.Table, kernel_id: pa.Array, owner: Any, first: Any) -> tuple[Any, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from profrx.evaluate.numbering import group_rows
 from profrx.report.model import Location
 
 if TYPE_CHECKING:
@@ -16,28 +19,71 @@ if TYPE_CHECKING:
     from profrx_parsers.report import Report
 
 
+class SourceLines:
+    """The source lines of a report, launch by launch; kept for as long as its findings are worked out."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._kept: dict[int, LaunchLines] = {}
+
+    def of(self, launch: int) -> LaunchLines | None:
+        """Return the lines of a launch, None where the report has none of it."""
+        if not self._report.has("source_lines"):
+            return None
+        if launch not in self._kept:
+            table = self._report.table("source_lines")
+            self._kept[launch] = LaunchLines(table.filter(pc.equal(table.column("launch_id"), launch)))
+        found = self._kept[launch]
+        return found if found.table.num_rows else None
+
+
+@dataclass(frozen=True)
+class LaunchLines:
+    """The source lines of one launch: rows of `source_lines`."""
+
+    table: pa.Table
+
+    @cached_property
+    def counters(self) -> pa.Array:
+        """Program counter of each row."""
+        return self.table.column("pc").combine_chunks()
+
+    @cached_property
+    def line(self) -> Any:
+        """Number of each row's file and line."""
+        return self._numbered[0]
+
+    @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        """File and line by number."""
+        found: list[dict[str, Any]] = (
+            self.table.select(["file", "line"]).take(pa.array(self._numbered[1])).to_pylist()
+        )
+        return found
+
+    @cached_property
+    def _numbered(self) -> tuple[Any, Any]:
+        return group_rows([self.table.column("file"), self.table.column("line")])
+
+
 def locations(
-    metrics: Metrics, lines: tuple[ast.Lines, ...], row: int, report: Report | None
+    metrics: Metrics, lines: tuple[ast.Lines, ...], row: int, source: SourceLines
 ) -> list[Location]:
     """Return the top source lines of a row for each metric asked for; empty where the report has none.
 
     Args:
-        metrics: over a launch frame of `report`.
+        metrics: over a launch frame of the report.
         lines: what the rule asks for.
         row: which launch.
-        report: holds `source_lines`.
+        source: the report's lines.
     """
-    if report is None or not lines or not report.has("source_lines"):
+    if not lines:
         return []
-    launch = metrics.frame.column("subject_id")[row].as_py()
-    table = report.table("source_lines")
-    table = table.filter(pc.equal(table.column("launch_id"), launch))
-    if not table.num_rows:
-        return []
-    return [found for one in lines for found in _top(metrics, one, row, table)]
+    found = source.of(metrics.frame.column("subject_id")[row].as_py())
+    return [] if found is None else [one for wanted in lines for one in _top(metrics, wanted, row, found)]
 
 
-def _top(metrics: Metrics, wanted: ast.Lines, row: int, table: pa.Table) -> list[Location]:
+def _top(metrics: Metrics, wanted: ast.Lines, row: int, source: LaunchLines) -> list[Location]:
     for name in _instanced(metrics, wanted.metric):
         members, _ = metrics.members(name)
         if members is None:
@@ -49,12 +95,12 @@ def _top(metrics: Metrics, wanted: ast.Lines, row: int, table: pa.Table) -> list
         total = float(values[np.isfinite(values)].sum())
         if total <= 0 or not usable.any():
             continue
-        where = pc.index_in(counters, table.column("pc").combine_chunks())
+        where = pc.index_in(counters, source.counters)
         usable &= ~where.is_null().to_numpy(zero_copy_only=False)
         if not usable.any():
             continue
         at = where.fill_null(0).to_numpy(zero_copy_only=False)[usable]
-        return _best(table, at, values[usable], total, wanted)
+        return _best(source, at, values[usable], total, wanted)
     return []
 
 
@@ -77,13 +123,23 @@ def _instanced(metrics: Metrics, name: str) -> list[str]:
     return found
 
 
-def _best(table: pa.Table, at: object, values: object, total: float, wanted: ast.Lines) -> list[Location]:
-    picked = table.select(["file", "line"]).take(pa.array(at)).append_column("value", pa.array(values))
-    sums = picked.group_by(["file", "line"]).aggregate([("value", "sum")])
-    sums = sums.filter(pc.greater(sums.column("value_sum"), 0.0))
-    sums = sums.sort_by([("value_sum", "descending"), ("file", "ascending"), ("line", "ascending")])
+def _best(source: LaunchLines, at: Any, values: Any, total: float, wanted: ast.Lines) -> list[Location]:
+    """The lines of the greatest sums; among equals by file and line. Rows without file or line count, nameless."""
+    sums = np.bincount(source.line[at], weights=values, minlength=len(source.lines))
+    some = np.flatnonzero(sums > 0)
+    least = np.sort(sums[some])[-min(wanted.top, some.size) :][
+        :1
+    ]  # ties of the last place are sorted out below
+    ranked = sorted(
+        (-float(sums[n]), *_place(source.lines[n]), n) for n in some[sums[some] >= least].tolist()
+    )
     return [
-        Location(file=line["file"], line=line["line"], share=line["value_sum"] / total, metric=wanted.metric)
-        for line in sums.slice(0, wanted.top).to_pylist()
-        if line["file"] and line["line"] is not None
+        Location(file=line["file"], line=line["line"], share=-negative / total, metric=wanted.metric)
+        for negative, *_, n in ranked[: wanted.top]
+        if (line := source.lines[n])["file"] and line["line"] is not None
     ]
+
+
+def _place(line: dict[str, Any]) -> tuple[bool, str, bool, int]:
+    """A sort key: by file, then line, unknown ones last."""
+    return line["file"] is None, line["file"] or "", line["line"] is None, line["line"] or 0

@@ -96,6 +96,7 @@ class Metrics:
         self._family = family if family is not None else {}
         self._family[id(frame)] = self
         self._kept: dict[str, Value] = {}
+        self._stored: dict[str, Any] = {}
         self._unknowns: dict[pa.DataType, Value] = {}
         self._reasons: dict[tuple[str, int], Reason] = {}
         self._resolving: set[str] = set()
@@ -180,6 +181,15 @@ class Metrics:
             values, mask = self.given[metric.name]
             column = pc.if_else(mask, operators.plain(values), operators.plain(column))
         return column
+
+    def stored_of(self, metric: ast.Metric) -> Any:
+        """Return `before_valid` as an array, kept for frames of a few rows: reasons ask for it row by row."""
+        kept = self._stored.get(metric.name)
+        if kept is None:
+            kept = operators.spread(self.before_valid(metric), self.frame.rows)
+            if self.frame.rows <= operators.SMALL:
+                self._stored[metric.name] = kept
+        return kept
 
     def _supplied(self, metric: ast.Metric) -> Value:
         column: Value | None = None

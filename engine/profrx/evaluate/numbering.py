@@ -16,6 +16,8 @@ def group_rows(keys: Sequence[Any]) -> tuple[Any, Any]:
         the group of each row, and the first row of each group (int64 numpy arrays). Null is a value of its own.
     """
     codes = np.zeros(len(keys[0]), dtype=np.int64)
+    if codes.size == 1:
+        return codes, codes.copy()
     for at, key in enumerate(keys):
         column = key.combine_chunks() if isinstance(key, pa.ChunkedArray) else key
         part = _dense(column)

@@ -23,7 +23,7 @@ def why(metrics: Metrics, metric: ast.Metric, row: int) -> Reason:
     if metric.name in metrics.blocked and metrics.blocked[metric.name][0][row]:
         guard = metrics.blocked[metric.name][1]
         return Reason("blocked", f"{metric.name} is not to be trusted here: guard {guard}")
-    stored = operators.spread(metrics.before_valid(metric), metrics.frame.rows)[row].as_py()
+    stored = metrics.stored_of(metric)[row].as_py()
     if isinstance(stored, float):
         low, high = (from_base(end, metric.unit) for end in bounds(metric))
         shown = from_base(stored, metric.unit)

@@ -33,10 +33,14 @@ if TYPE_CHECKING:
     from profrx.evaluate.compile import Evaluator
     from profrx.evaluate.frame import Frame
     from profrx.evaluate.outcomes import Outcomes
+    from profrx.evaluate.program import Parent
     from profrx_parsers.report import Report
 
 Blamed = tuple["ast.Rule | ast.Verdict", Any]
 """A declaration and the rows of its scope's frame on which it is what is unknown."""
+
+Truths = dict[tuple["Parent", str], tuple[Any, Any]]
+"""(parent, scope) -> masks of the scope's subjects: it certainly holds, it is unknown."""
 
 PATTERNS = 8
 """Distinct patterns of missing metrics that are looked into per rule."""
@@ -53,11 +57,12 @@ def unknown_of_many(outcomes: Outcomes, reports: Mapping[int, Report]) -> dict[i
     """Return what `unknown` says of each report (position -> report) of a pass."""
     found: dict[int, list[Unknown]] = {report: [] for report in reports}
     cases: list[tuple[int, ast.Rule, Any, list[Blamed]]] = []
+    truths: Truths = {}
     for name, codes in outcomes.codes.items():
         rule = outcomes.program.pack.rules[name]
         for report, rows in by_report(outcomes.frames.scopes[rule.scope], codes == UNKNOWN):
             if report in reports:
-                cases.append((report, rule, rows, blame(outcomes, rule, rows)))
+                cases.append((report, rule, rows, blame(outcomes, rule, rows, truths)))
     lacks = _lacks(outcomes, [one for *_, blamed in cases for one in blamed])
     present = {report: collect.present(source) for report, source in reports.items()}
     for report, rule, rows, blamed in cases:
@@ -149,7 +154,8 @@ def _lacks(outcomes: Outcomes, blamed: Sequence[Blamed]) -> dict[tuple[str, byte
     found: dict[tuple[str, bytes], Lack] = {}
     for declaration in {one.name: one for one, _ in blamed}.values():
         keys = parts[declaration.name]
-        samples = [_samples(outcomes, declaration, rows) for rows in keys.values()]
+        patterns = _patterns(outcomes, declaration)
+        samples = [_samples(patterns[rows], rows) for rows in keys.values()]
         chosen = np.unique(np.concatenate(samples))
         evaluator = closer_evaluator(outcomes, declaration, chosen)
         steps = [trace.trace(evaluator, when) for when in walk.conditions(declaration)]
@@ -174,12 +180,19 @@ def _lack(evaluator: Evaluator, steps: Sequence[trace.Step], rows: Iterable[int]
     return Lack(tuple(missing), tuple(absent), tuple(reasons))
 
 
-def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[Blamed]:
+def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any, truths: Truths | None = None) -> list[Blamed]:
     """Split unknown rows by what is unknown: the rule's own condition, or the nearest unknown ancestors.
+
+    Args:
+        outcomes: of the pass.
+        rule: the rule.
+        rows: rows of its frame on which it is unknown.
+        truths: kept from one call to the next, as rules share parents.
 
     Returns:
         declarations with rows of their own scope's frame.
     """
+    truths = {} if truths is None else truths
     pending: list[Blamed] = [(rule, rows)]
     found: list[Blamed] = []
     seen: set[str] = set()
@@ -196,8 +209,10 @@ def blame(outcomes: Outcomes, rule: ast.Rule, rows: Any) -> list[Blamed]:
             unsure: dict[str, Any] = {}
             own = np.zeros(part.size, dtype=bool)
             for parent in parents:
-                column = operators.spread(outcomes.truth_of(parent, scope), total)
-                true, unknown = operators.tristate(column, total)
+                if (parent, scope) not in truths:
+                    column = operators.spread(outcomes.truth_of(parent, scope), total)
+                    truths[parent, scope] = operators.tristate(column, total)
+                true, unknown = truths[parent, scope]
                 own |= true[part]
                 unsure[parent.owner] = unsure.get(parent.owner, False) | unknown[part]
             for name, mask in unsure.items():
@@ -224,15 +239,22 @@ def _rows_at(outcomes: Outcomes, scope: str, other: str, rows: Any) -> Any:
     return np.zeros(0, dtype=np.int64)
 
 
-def _samples(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict, rows: Any) -> Any:
-    """Return one row per distinct pattern of unknown metrics among `rows`, at most `PATTERNS`."""
+def _patterns(outcomes: Outcomes, declaration: ast.Rule | ast.Verdict) -> Any:
+    """Return a number per subject that is equal where the same metrics of a declaration are unknown."""
     metrics = outcomes.metrics(declaration.scope)
-    pattern = np.zeros(rows.size, dtype=np.uint64)
+    pattern = np.zeros(metrics.frame.rows, dtype=np.uint64)
     for bit, name in enumerate(sorted(outcomes.program.metrics_read(declaration))):
         if metrics.pack.metrics[name].kind == "instances":
             continue
-        nulls = metrics.column(name).is_null().to_numpy(zero_copy_only=False)[rows]
-        pattern ^= nulls.astype(np.uint64) << np.uint64(bit % 64)
+        column = metrics.column(name)
+        if column.null_count:
+            nulls = column.is_null().to_numpy(zero_copy_only=False)
+            pattern ^= nulls.astype(np.uint64) << np.uint64(bit % 64)
+    return pattern
+
+
+def _samples(pattern: Any, rows: Any) -> Any:
+    """Return one of `rows` per distinct pattern, at most `PATTERNS`."""
     _, first = np.unique(pattern, return_index=True)
     return rows[np.sort(first)[:PATTERNS]]
 

@@ -121,6 +121,20 @@ def commands(report: ReportFindings) -> tuple[tuple[str, str], ...]:
     )
 
 
+def command_notes(report: ReportFindings) -> tuple[str, ...]:
+    """Why heavy kernels have no command, by reason; and what to heed where several ranks run."""
+    busy = report.summary.busy
+    if not isinstance(busy, dict):
+        return ()
+    reasons: dict[str, list[str]] = {}
+    for one in busy.get("not_profiled") or ():
+        name = f"`{str(one.get('short', '')).replace('`', '')}` ({numbers.share(one.get('window_share'))})"
+        reasons.setdefault(str(one.get("why", "")), []).append(name)
+    notes = [f"Not {', '.join(names)}: {why}." for why, names in reasons.items()]
+    advice = str(busy.get("advice") or "") if busy.get("kernels") else ""
+    return (*notes, advice) if advice else tuple(notes)
+
+
 def roofline_note(report: ReportFindings) -> str:
     """The roofs of the heaviest kernel with numbers, and how they and the intensity are made."""
     points = [p for p in report.summary.roofline if p.kernel == report.summary.roofline[0].kernel]

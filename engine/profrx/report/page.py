@@ -15,7 +15,7 @@ from profrx.report.verdicts import UNKNOWN, leading
 from profrx.report.views import Advice, Fix, Gap, Held, advice, gaps, held_back
 
 if TYPE_CHECKING:
-    from profrx.report.model import Findings, Problem, ReportFindings, RooflinePoint, VendorFinding
+    from profrx.report.model import Findings, KernelRow, Problem, ReportFindings, RooflinePoint, VendorFinding
 
 TOP = 10
 """Findings in the ranked table unless ``--top`` says otherwise."""
@@ -27,6 +27,8 @@ HYGIENE = frozenset(
 """Causes that are no reason to change a kernel: they are findings, but never the top fix."""
 LOSS = " Data of this report is lost (see Validity): this holds for what could be read."
 """Behind the verdict of a timeline with holes: what is missing may have been work."""
+RANKS = "ranks: "
+"""Begins the source of several reports that were judged as one job."""
 DIGEST = "digest"
 """Key of `Findings.pack` that holds the digest of all rule files."""
 
@@ -61,8 +63,10 @@ class Page:
     """Why the GPU idled, of a timeline."""
     commands: tuple[tuple[str, str], ...]
     """(what, command) to profile next, of a timeline."""
+    command_notes: tuple[str, ...]
+    """What to heed with them: kernels that are none for a profile, several ranks."""
     path: tuple[tuple[str, str], ...]
-    """(question, answer) for the heaviest kernel."""
+    """(question, answer) for the heaviest kernel that a profile can explain."""
     path_kernel: str
     sol: grids.Grid | None
     stalls: grids.Grid | None
@@ -106,10 +110,12 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
     worth = [a for a, one in zip(listed, report.findings, strict=True) if top or focus.worth(one)]
     fixes = [a for a in listed if a.fixes and a.cause not in HYGIENE]
     best = next((a for a in fixes if a.ranked), next(iter(fixes), None))
-    heaviest = report.kernels[0].kernel if report.kernels else None
     open_ = gaps(report)
     too_little = scarce.lede(report, open_)
-    steps = [(s.question, s.answer) for s in report.summary.path if s.kernel == heaviest]
+    explained = _explained(report)
+    steps = [
+        (s.question, s.answer) for s in report.summary.path if explained and s.kernel == explained.kernel
+    ]
     return Page(
         title=_title(report),
         source=_shown(report.source),
@@ -121,8 +127,9 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         more_kernels=max(len(kernels) - KERNELS, 0),
         idle=grids.idle(report),
         commands=grids.commands(report),
+        command_notes=grids.command_notes(report),
         path=tuple(steps),
-        path_kernel=report.kernels[0].short if report.kernels else "",
+        path_kernel=explained.short if explained else "",
         sol=grids.narrow(grids.sol(report), several),
         stalls=grids.narrow(grids.stalls(report), several),
         stall_notes=grids.stall_notes(report),
@@ -163,8 +170,18 @@ def _shown(source: str) -> str:
 def _title(report: ReportFindings) -> str:
     if len(report.kernels) == 1:
         return report.kernels[0].short
-    name = report.source.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    name = report.source.replace("\\", "/").rstrip("/")
+    if not name.startswith(RANKS):
+        name = name.rsplit("/", 1)[-1]
     return f"{name}: {numbers.plural(len(report.kernels), 'kernel')}" if report.kernels else name
+
+
+def _explained(report: ReportFindings) -> KernelRow | None:
+    """Return the heaviest kernel that a profile can explain, the heaviest of all when there is none such."""
+    busy = report.summary.busy
+    left_out = {k.get("short") for k in busy.get("not_profiled") or ()} if isinstance(busy, dict) else set()
+    shown = (k for k in report.kernels if k.short not in left_out)
+    return next(shown, report.kernels[0] if report.kernels else None)
 
 
 def _lede(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
@@ -187,8 +204,12 @@ def _lede(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
 def _base_time(report: ReportFindings) -> str:
     if report.base_time is None:
         return ""
-    total = numbers.quantity(report.base_time_ns, "ns")
-    return report.base_time if report.base_time_ns is None else f"{report.base_time} ({total})"
+    if report.base_time_ns is None:
+        return report.base_time
+    busy = report.summary.busy
+    devices = len(busy.get("devices") or ()) if isinstance(busy, dict) else 1
+    each = f" on each of {devices} devices" if devices > 1 else ""
+    return f"{report.base_time} ({numbers.quantity(report.base_time_ns, 'ns')}){each}"
 
 
 def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:

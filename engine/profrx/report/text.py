@@ -111,7 +111,7 @@ def _verdicts(console: Console, page: Page) -> None:
     header = ("kernel", "launches", "time", "share", *(("verdict",) if judged else ()))
     _lines(console, grid(header, rows, right=(1, 2, 3)))
     if page.more_kernels:
-        _say(console, f"{page.more_kernels} more kernels.", style="dim")
+        _say(console, f"{page.more_kernels} more.", style="dim")
     if page.base_time:
         _say(console, f"Share: of {page.base_time}.", style="dim")
     if page.path and page.several:
@@ -168,6 +168,7 @@ def _rest(console: Console, page: Page) -> None:
         for what, command in page.commands:
             _say(console, f"* {what}:")
             _lines(console, f"  {escape.clean(command)}")
+        _bullets(console, page.command_notes)
     if page.gaps:
         _heading(console, "Not judged")
         _bullets(console, (_gap(g.option, g.rules) for g in page.gaps))

@@ -50,10 +50,11 @@ def complete(
     from profrx.summary.values import Values
 
     groups = kernels.groups(report, rows)
-    found.kernels = kernels.rows(groups, found.verdicts, found.base_time_ns)
+    found.summary.busy = busy.busy(report)
+    base = found.base_time_ns and found.base_time_ns * busy.devices(found.summary.busy)
+    found.kernels = kernels.rows(groups, found.verdicts, base)
     if found.base_time_ns is None:
         found.base_time_ns = kernels.total(groups)
-    found.summary.busy = busy.busy(report)
     if page:
         values = Values(report, metrics, rows, first)
         heavy = groups[:KERNELS]

@@ -29,6 +29,11 @@ def busy(report: Report) -> dict[str, Any] | Literal["unknown"]:
     return found or "unknown"
 
 
+def devices(busy: dict[str, Any] | Literal["unknown"]) -> int:
+    """Return on how many devices the window of a busy summary passes; 1 where there is none."""
+    return max(len(busy.get("devices") or ()), 1) if isinstance(busy, dict) else 1
+
+
 def is_timeline(report: Report) -> bool:
     """Whether the report records when kernels or copies ran, in the application's own time."""
     if (report.info.tool or "") in PROFILED_ALONE or report.info.options.get("kernels_serialised"):

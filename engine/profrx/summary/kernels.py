@@ -78,7 +78,7 @@ def rows(
 ) -> list[KernelRow]:
     """Return the kernels as the findings list them; one whose launches differ names all their verdicts.
 
-    Shares are of `base_ns`, the report's base time; None = of the kernels' own time.
+    Shares are of `base_ns`, the report's base time on all its devices; None = of the kernels' own time.
     """
     words: dict[str, dict[str, None]] = {}
     for one in leading(verdicts):

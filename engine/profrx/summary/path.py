@@ -28,6 +28,8 @@ LIMITS = {
 }
 """Blocks that fit onto a multiprocessor, by what limits them; the least one decides."""
 METRICS = frozenset({"occupancy.achieved", "occupancy.theoretical", "dram.throughput", *LIMITS})
+LEAST_WAIT = 0.05
+"""Share of the window that waiting for other ranks has to have to be named."""
 SATURATED = 0.8
 """At this share of the DRAM bandwidth more occupancy cannot make a kernel faster in a way worth trying first."""
 
@@ -62,6 +64,9 @@ def _busy_words(busy: dict[str, Any]) -> str:
     if not isinstance(share, int | float):
         return "Not known: the timeline holds no kernel."
     words = f"Busy {numbers.share(float(share))} of the window"
+    waiting = busy.get("comm_wait_share")
+    if isinstance(waiting, int | float) and waiting >= LEAST_WAIT:
+        words += f" ({numbers.share(float(waiting))} only waiting for other ranks)"
     return (
         f"{words} of {numbers.quantity(float(window), 'ns')}."
         if isinstance(window, int | float)
@@ -74,7 +79,16 @@ def _next_tool(g: Group, found: ReportFindings) -> str:
     busy = found.summary.busy
     kernels = busy.get("kernels") if isinstance(busy, dict) else None
     command = next((k.get("command") for k in kernels or () if k.get("short") == g.short), None)
+    why = next((k["why"] for k in not_profiled(found) if k.get("short") == g.short), "")
+    if why:
+        return f"A timeline holds no counters, and this kernel is none for ncu: {why}."
     return f"A timeline holds no counters. Profile one steady launch: `{command}`." if command else ""
+
+
+def not_profiled(found: ReportFindings) -> Sequence[dict[str, Any]]:
+    """Return the heavy kernels of a timeline of which a profile would say nothing."""
+    busy = found.summary.busy
+    return busy.get("not_profiled", ()) if isinstance(busy, dict) else ()
 
 
 def _tables(g: Group, found: ReportFindings) -> list[tuple[str, str]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from profrx.timeline.calls import CallGroups
 from profrx.timeline.capture import KERNEL, Work
+from profrx.timeline.gaps import LAUNCH_GAP_NS, LONGEST_LAUNCH_GAP_NS, launch_gap_ns
 from profrx.timeline.intervals import Bools, Ints, union
 from profrx.timeline.ranks import Collectives, Values, ratio
 
@@ -14,11 +16,20 @@ SMALL_NS = 50_000
 """A collective shorter than this mostly pays its latency, over links inside a machine; twice that between machines."""
 
 
-def small_collectives(kernels: Work, talk: Bools, window: int, waited: Ints | None = None) -> Values:
-    """Return the time that short communication kernels cost one device: theirs, uncovered, and the idle time around them.
+def launch_pause_ns(work: Work, groups: Mapping[int, CallGroups]) -> int:
+    """Return how long the device may be idle before a collective because the host launches no faster."""
+    found = (launch_gap_ns(groups[p]) for p in np.unique(work.process).tolist() if p in groups)
+    return max(found, default=LAUNCH_GAP_NS)
 
-    `waited` is the part of each kernel's time that passed until the last rank was there: it makes no collective long, and is
-    no time of the collective's.
+
+def small_collectives(
+    kernels: Work, talk: Bools, window: int, pause: int, waited: Ints | None = None
+) -> Values:
+    """Return the time that short communication kernels cost one device: theirs, uncovered, and the idle time before them.
+
+    `pause` is the longest idle time before a collective that counts as that of its launch (see `launch_pause_ns`); between two
+    short ones the host did nothing but that, so it may take as long as any launch. `waited` is the part of each kernel's time
+    that passed until the last rank was there: it makes no collective long, and is no time of the collective's.
     """
     start = kernels.start if waited is None else kernels.start + waited
     small = talk & (kernels.end - start < SMALL_NS)
@@ -28,14 +39,15 @@ def small_collectives(kernels: Work, talk: Bools, window: int, waited: Ints | No
     busy = union(kernels.start, kernels.end)
     gaps = busy.gaps()
     after = np.searchsorted(kernels.start, gaps.ends, side="left")
-    beside = small[np.minimum(after, len(kernels) - 1)] & (gaps.ends - gaps.starts < SMALL_NS)
+    before = np.where(small[np.maximum(after - 1, 0)], max(pause, LONGEST_LAUNCH_GAP_NS), pause)
+    beside = small[np.minimum(after, len(kernels) - 1)] & (gaps.ends - gaps.starts <= before)
     time = union(start[small], kernels.end[small])
     spent = time.total - time.shared(large) + int((gaps.ends - gaps.starts)[beside].sum())
     return {"comm_small_share": ratio(spent, window), "comm_small_count": float(small.sum())}
 
 
 def small_collectives_of_ranks(
-    parts: Sequence[Work], found: Collectives, talks: Bools, window: int
+    parts: Sequence[Work], found: Collectives, talks: Bools, window: int, groups: Mapping[int, CallGroups]
 ) -> Values:
     """Return the same for a job: the time of the rank that they cost most, because the others wait for that one; all counts."""
     each = []
@@ -43,7 +55,10 @@ def small_collectives_of_ranks(
         waited = np.zeros(len(part), np.int64)
         waited[found.rows[:, rank]] = (found.length - found.transfer)[:, rank]
         rows = np.flatnonzero(part.kind == KERNEL)
-        each.append(small_collectives(part.take(rows), talks[part.name.codes[rows]], window, waited[rows]))
+        pause = launch_pause_ns(part, groups)
+        each.append(
+            small_collectives(part.take(rows), talks[part.name.codes[rows]], window, pause, waited[rows])
+        )
     return {
         "comm_small_share": max(one["comm_small_share"] or 0.0 for one in each),
         "comm_small_count": sum(one["comm_small_count"] or 0.0 for one in each),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -115,12 +115,12 @@ def _slim(value: Any) -> Any:
 def read_timeline(report: Report, *, with_ranges: bool = True) -> Timeline:
     """Take what the metrics need out of a report; operations without times are left out."""
     calls_table = report.compact("api_calls")
-    calls = _calls(calls_table)
     launches = report.compact("launches")
     if report.info.options.get(SERIALISED):
         launches = launches.slice(0, 0)
     copies = report.compact("copies")
     work = _join([_launches(launches), _copies(copies, calls_table)])
+    calls = _calls(calls_table)
     end = max((int(part.max()) for part in (work.end, calls.end) if len(part)), default=0)
     ranges = read_ranges([report.compact(name) for name in ("ranges", "ops")] if with_ranges else [], end)
     session = report.extras.get("session_ns")
@@ -152,24 +152,29 @@ def _lacks(copies: pa.Table, work: Work) -> frozenset[str]:
 def _launches(table: pa.Table) -> Work:
     rows = len(table)
     workload = names(table, "workload")
-    kind = np.where(workload.hits("^graph$"), GRAPH, KERNEL)
+    kind = np.where(workload.hits("^graph$"), np.int8(GRAPH), np.int8(KERNEL))
     blocks = np.ones(rows, np.int64)
     for column in ("grid_x", "grid_y", "grid_z"):
         part = ints(table, column)
-        blocks = np.where((blocks == 0) | (part <= 0), 0, blocks * np.maximum(part, 1))
-    no = np.zeros(rows, bool)
+        blocks *= np.maximum(part, 1)
+        blocks[part <= 0] = 0
+    no = np.broadcast_to(np.bool_(False), rows)
     identity = names(table, "kernel_id")
     if not identity.texts:
         identity = names(table, "kernel")
     return Work(
-        start=ints(table, "start_ns"), end=ints(table, "end_ns"), kind=kind, device=ints(table, "device_id"),
-        process=ints(table, "process_id"), rank=ints(table, "rank"), stream=ints(table, "stream_id"),
-        call_start=ints(table, "launch_api_start_ns"),
-        call_end=ints(table, "launch_api_end_ns"), bytes=np.zeros(rows, np.int64),
-        blocks=blocks, is_host_copy=no, is_pageable=no, is_pinned=no, is_migration=no,
+        start=ints(table, "start_ns"), end=ints(table, "end_ns"), kind=_slim(kind), device=_held(table, "device_id"),
+        process=_held(table, "process_id"), rank=_held(table, "rank"), stream=_held(table, "stream_id"),
+        call_start=_held(table, "launch_api_start_ns"),
+        call_end=_held(table, "launch_api_end_ns"), bytes=np.broadcast_to(np.int64(0), rows),
+        blocks=_slim(blocks), is_host_copy=no, is_pageable=no, is_pinned=no, is_migration=no,
         is_blocking_set=no, name=identity,
         path=names(table, "range_path"),
     )  # fmt: skip
+
+
+def _held(table: pa.Table, name: str) -> Ints:
+    return cast("Ints", _slim(ints(table, name)))
 
 
 def _copies(table: pa.Table, calls: pa.Table) -> Work:
@@ -185,7 +190,7 @@ def _copies(table: pa.Table, calls: pa.Table) -> Work:
     waits = np.append(~names(calls, "name").hits("Async"), False)[called]  # without a call: not known to wait
     return Work(
         start=ints(table, "start_ns"), end=ints(table, "end_ns"),
-        kind=np.where(is_set, SET, COPY), device=ints(table, "device_id"),
+        kind=np.where(is_set, np.int8(SET), np.int8(COPY)), device=ints(table, "device_id"),
         process=process, rank=ints(table, "rank"), stream=ints(table, "stream_id"), call_start=_at(calls, "start_ns", called),
         call_end=_at(calls, "end_ns", called), bytes=_sizes(table),
         blocks=np.zeros(rows, np.int64), is_host_copy=host, is_pageable=host & pageable, is_pinned=host & pinned & ~pageable,
@@ -238,12 +243,17 @@ def _join(parts: list[Work]) -> Work:
             joined[field.name] = join_names(values)
         else:
             joined[field.name] = _slim(np.concatenate(values))
-    work = Work(**joined)
-    del parts, joined
-    work = work.take(_timed(work))
-    if len(work) > 1 and (np.diff(work.start) < 0).any():
-        work = work.take(np.argsort(work.start, kind="stable"))
-    return work
+    timed = _timed_between(joined["start"], joined["end"])
+    rows = None if timed.all() else np.flatnonzero(timed)
+    start = joined["start"] if rows is None else joined["start"][rows]
+    if len(start) > 1 and (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        rows = order if rows is None else rows[order]
+    del start, values, parts
+    if rows is not None:  # column by column: both orders of all columns at once are too much
+        for name in list(joined):
+            joined[name] = _pick(joined[name], rows)
+    return Work(**joined)
 
 
 def _wholly(lost: Bools, kinds: Ints) -> bool:
@@ -254,7 +264,11 @@ def _wholly(lost: Bools, kinds: Ints) -> bool:
 
 
 def _timed(work: Work) -> Bools:
-    timed: Bools = (work.start != NONE) & (work.end != NONE) & (work.end >= work.start)
+    return _timed_between(work.start, work.end)
+
+
+def _timed_between(start: Ints, end: Ints) -> Bools:
+    timed: Bools = (start != NONE) & (end != NONE) & (end >= start)
     return timed
 
 

@@ -89,7 +89,7 @@ METRICS: tuple[Metric, ...] = (
     _m("comm_overlap_share", "communication covered by other kernels / communication", "no communication"),
     _m("comm_pairwise_share", "the part of comm_exposed_share in kernels that send or receive: between two ranks, or all to all"),
     _m("comm_sharded_share", "the part of comm_exposed_share in kernels that gather or scatter"),
-    _m("comm_small_share", "communication kernels under 50 us (without the wait for the last rank, where that is known), where no longer kernel runs, with gaps under 50 us before them; of the rank they cost most / window_ns"),
+    _m("comm_small_share", "communication kernels under 50 us (without the wait for the last rank, where that is known), where no longer kernel runs, with the gaps before them that are no longer than a launch takes (see idle_launch_share; up to 200 us between two of them); of the rank they cost most / window_ns"),
     _m("comm_small_count", "communication kernels under 50 us"),
     _m("underfilled_share", "time in which a kernel with fewer blocks than 90 % of the compute units ran alone, communication left out / window_ns", "grid or device unknown"),
     _m("underfilled_fill_share", "blocks / compute units during that time (mean)", "no such time"),
@@ -150,7 +150,7 @@ METRICS: tuple[Metric, ...] = (
     _m("rank_count", "processes with GPU work", fold="max"),
     _m("rank_spread_share", "(largest - smallest kernel time without communication over ranks) / largest", "fewer than two ranks", fold="max"),
     _m("rank_excess_share", "(largest - mean kernel time without communication over ranks) / largest: what the largest would lose if all did the same work", "fewer than two ranks", fold="max"),
-    _m("collective_count", "collectives in which all ranks took part, paired by name and order", "fewer than two ranks", fold="max"),
+    _m("collective_count", "collectives in which all ranks took part, paired by name and order, that end on all of them at once; 0 with a single rank", "more than 4096 ranks", fold="max"),
     _m("comm_wait_share", "communication not covered by other kernels that waits for the last rank (mean over ranks) / window_ns", _PAIRED, fold="max"),
     _m("busy_useful_share", "busy_share - comm_wait_share: busy with more than waiting for another rank", _PAIRED, fold="max"),
     _m("rank_wait_share", "recurring waits: the longest uncovered wait of each such collective for its last rank, the first left out, none longer than the third longest for that rank, set-up and the profiler's own work taken off / time from the first to the last of them", _RECUR, fold="max"),
@@ -191,6 +191,7 @@ BY_NAME = {metric.name: metric for metric in METRICS}
 
 KERNEL_METRICS: tuple[Metric, ...] = (
     _m("launch_count", "launches"),
+    _m("comm_launch_count", "launches if the kernel's class is communication, else 0"),
     _m("kernel_time_ns", "sum of durations", fold="sum"),
     _m("kernel_time_share", "of the kernel time of the report"),
     _m("window_share", "sum of durations / (window_ns x devices with GPU work)"),

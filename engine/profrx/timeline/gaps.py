@@ -42,6 +42,8 @@ PACE_LEAST = 100
 """Launches from which there is a pace."""
 SETTLED = 0.9
 """Share of the distinct kernels after whose first launches a capture counts as settled."""
+SLICE = 1 << 18
+"""Gaps that are explained at a time: what it takes on the way is several times what comes out."""
 SYNC_TAIL_NS = 5_000
 """A wait returns this long after the device is done, at most, and still counts as the reason of the gap."""
 
@@ -110,15 +112,15 @@ def find_gaps(work: Work, groups: dict[int, CallGroups]) -> Gaps:
     profiler = np.zeros(len(idle.starts), np.int64)
     is_short = np.zeros(len(idle.starts), bool)
     for process, group in groups.items():
-        rows = np.flatnonzero(called & (work.process[after] == process))
-        if len(rows):
-            at = after[rows]
-            reason[rows] = _reasons(
-                idle.starts[rows], idle.ends[rows], work.call_end[at], first_use[at], group
-            )
-            is_short[rows] = idle.ends[rows] - idle.starts[rows] <= launch_gap_ns(group)
-            blamed = rows[reason[rows] != REASONS.index("queue")]
-            profiler[blamed] = group.recorder.within(idle.starts[blamed], idle.ends[blamed])
+        mine = np.flatnonzero(called & (work.process[after] == process))
+        pace = launch_gap_ns(group) if len(mine) else 0
+        for low in range(0, len(mine), SLICE):
+            rows = mine[low : low + SLICE]
+            starts, ends, at = idle.starts[rows], idle.ends[rows], after[rows]
+            reason[rows] = _reasons(starts, ends, work.call_end[at], first_use[at], group, pace)
+            is_short[rows] = ends - starts <= pace
+            blamed = reason[rows] != REASONS.index("queue")
+            profiler[rows[blamed]] = group.recorder.within(starts[blamed], ends[blamed])
     first = int(work.start[0]) if len(work) else 0
     beyond = _beyond_wait(idle, reason, profiler, first)
     return Gaps(idle.starts, idle.ends, reason, after, beyond, profiler, is_short)
@@ -166,12 +168,10 @@ def launch_gap_ns(group: CallGroups) -> int:
 
 
 def _reasons(
-    starts: Ints, ends: Ints, submitted: Ints, first_use: Bools, group: CallGroups
+    starts: Ints, ends: Ints, submitted: Ints, first_use: Bools, group: CallGroups, pace: int
 ) -> npt.NDArray[np.int8]:
     length = ends - starts
-    found = np.where(length <= launch_gap_ns(group), REASONS.index("launch"), REASONS.index("host")).astype(
-        np.int8
-    )
+    found = np.where(length <= pace, REASONS.index("launch"), REASONS.index("host")).astype(np.int8)
     waiting = group.time["sync"].covers(starts) | (
         group.time["sync"].within(starts, np.minimum(ends, starts + SYNC_TAIL_NS)) > 0
     )

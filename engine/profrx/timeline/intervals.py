@@ -76,7 +76,7 @@ def union(starts: Ints, ends: Ints) -> Union:
         starts, ends = starts[good], ends[good]
     if not len(starts):
         return nothing()
-    if len(starts) > 1 and (np.diff(starts) < 0).any():
+    if len(starts) > 1 and (starts[1:] < starts[:-1]).any():
         order = np.argsort(starts, kind="stable")
         starts, ends = starts[order], ends[order]
     reach = np.maximum.accumulate(ends)
@@ -89,16 +89,31 @@ def union(starts: Ints, ends: Ints) -> Union:
 def overlapping(starts: Ints, ends: Ints, least: int = 2) -> Union:
     """Return the time during which at least `least` of the intervals run."""
     good = ends > starts
-    times = np.concatenate([starts[good], ends[good]])
-    if not len(times):
+    if not good.all():
+        starts, ends = starts[good], ends[good]
+    if len(starts) < least:
         return nothing()
-    steps = np.concatenate([np.ones(int(good.sum()), np.int64), -np.ones(int(good.sum()), np.int64)])
+    if (starts[1:] < starts[:-1]).any():
+        order = np.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
+    if least == 2:
+        return _twice(starts, ends)
+    times = np.concatenate([starts, ends])
+    steps = np.repeat(np.array([1, -1], np.int8), len(starts))
     order = np.lexsort((steps, times))
-    times, running = times[order], np.cumsum(steps[order])
+    times, running = times[order], np.cumsum(steps[order], dtype=np.int32)
     enough = running >= least
     rises = enough & ~np.concatenate([[False], enough[:-1]])
     falls = ~enough & np.concatenate([[False], enough[:-1]])
     return union(times[rises], times[falls])
+
+
+def _twice(starts: Ints, ends: Ints) -> Union:
+    """In order of their starts, an interval overlaps earlier ones until the latest end so far."""
+    until = np.maximum.accumulate(ends)[:-1]
+    np.minimum(until, ends[1:], out=until)
+    both = until > starts[1:]
+    return union(starts[1:][both], until[both])
 
 
 def intersection(one: Union, other: Union) -> Union:

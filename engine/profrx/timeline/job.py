@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def job_of(reports: Sequence[Report], classes: Path = DEFAULT) -> Report:
     reports = _in_order(reports)
     job = _Job(reports, classes)
     first = reports[0].info
-    names = [Path(report.info.source).name for report in reports]
+    names = _names([Path(report.info.source) for report in reports])
     info = first.model_copy(
         update={
             "source": f"ranks: {', '.join(names[:4])}{', …' if len(names) > 4 else ''}",
@@ -76,7 +76,18 @@ def job_of(reports: Sequence[Report], classes: Path = DEFAULT) -> Report:
     sessions = [int(report.extras.get("session_ns") or 0) for report in reports]
     extras: dict[str, Any] = {"release": job.release}
     extras["session_ns"] = max(sessions) if all(sessions) else None
+    for name in ("recorder", "graphics", "events_lost_share"):
+        if all(name in report.extras for report in reports):
+            extras[name] = cache(getattr(job, name))
     return Report(info, loaders, job.problems, extras)
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return the files' names, with their folder where names repeat."""
+    names = [path.name for path in paths]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{path.parent.name}/{path.name}" if path.parent.name else path.name for path in paths]
 
 
 def _in_order(reports: Sequence[Report]) -> list[Report]:
@@ -108,26 +119,76 @@ class _Job:
             report.release(name)
 
     def place(self) -> tuple[list[dict[int, int]], list[int]]:
-        """Return the device numbers of each rank (only devices with work), and what to add to its times."""
+        """Return the device numbers of each rank (only devices with work), and what to add to its times.
+
+        A GPU that several ranks use keeps one number, where the captures say which GPU it is.
+        """
         if self._placed is None:
             work = [read_timeline(report, with_ranges=False).work for report in self.reports]
-            numbers, count = [], 0
-            for one in work:
+            numbers: list[dict[int, int]] = []
+            places: dict[object, int] = {}
+            for rank, (one, report) in enumerate(zip(work, self.reports, strict=True)):
+                ask = report.extras.get("device_uuids")
+                same = ask() if ask is not None else {}
                 used = [int(d) for d in np.unique(one.device).tolist() if d >= 0]
-                numbers.append({device: count + at for at, device in enumerate(used)})
-                count += len(used)
+                numbers.append({d: places.setdefault(same.get(d, (rank, d)), len(places)) for d in used})
             self._placed = numbers, shifts(work, self.classes)
             self.tell()
         return self._placed
 
     def devices(self) -> pa.Table:
         numbers, _ = self.place()
-        rows = []
+        rows: dict[int, dict[str, Any]] = {}
         for report, mine in zip(self.reports, numbers, strict=True):
-            held = report.table("devices").to_pylist()
-            rows += [{**row, "device_id": mine[row["device_id"]]} for row in held if row["device_id"] in mine]
+            for row in report.table("devices").to_pylist():
+                number = mine.get(row["device_id"])
+                if number is not None:
+                    rows.setdefault(number, {**row, "device_id": number})
         self.tell()
-        return schema.from_rows("devices", rows)
+        return schema.from_rows("devices", list(rows.values()))
+
+    def recorder(self) -> Any:
+        """Return what the recorders of all ranks say, None where one says nothing."""
+        parts = [report.extras["recorder"]() for report in self.reports]
+        if any(part is None for part in parts):
+            return None
+        kinds: dict[str, set[int]] = {}
+        for rank, part in enumerate(parts):
+            for kind, processes in (part.kinds or {}).items():
+                kinds.setdefault(kind, set()).update(_process(p, rank) if p else 0 for p in processes)
+        return replace(
+            parts[0],
+            kinds=None
+            if any(part.kinds is None for part in parts)
+            else {k: frozenset(v) for k, v in kinds.items()},
+            process=np.concatenate([_process(part.process, rank) for rank, part in enumerate(parts)]),
+            by_program=any(part.by_program for part in parts),
+            **self._times(parts),
+        )
+
+    def graphics(self) -> Any:
+        """Return the flagged memory operations of all ranks, None where one cannot tell."""
+        parts = [report.extras["graphics"]() for report in self.reports]
+        if any(part is None for part in parts):
+            return None
+        kind = np.concatenate([part.kind for part in parts])
+        return replace(
+            parts[0], kind=kind, operations=sum(part.operations for part in parts), **self._times(parts)
+        )
+
+    def events_lost_share(self) -> float | None:
+        """Return the largest share of lost events of a rank, None where one does not know."""
+        shares = [report.extras["events_lost_share"]() for report in self.reports]
+        return None if None in shares else max(shares)
+
+    def _times(self, parts: Sequence[Any]) -> dict[str, Ints]:
+        _, added = self.place()
+        return {
+            name: np.concatenate(
+                [getattr(part, name) + more for part, more in zip(parts, added, strict=True)]
+            )
+            for name in ("starts", "ends")
+        }
 
     def table(self, name: str) -> pa.Table:
         numbers, added = self.place()
@@ -156,6 +217,11 @@ class _Job:
                     self.problems.add(
                         problem.severity, problem.code, problem.message, where=where, count=more, advice=problem.advice
                     )  # fmt: skip
+
+
+def _process(number: Any, rank: int) -> Any:
+    """Return process ids of a rank as the job numbers them."""
+    return (number & ((1 << PROCESS_BITS) - 1)) + (rank << PROCESS_BITS)
 
 
 def _moved(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profrx.timeline.between import small_collectives
+from profrx.timeline.between import launch_pause_ns, small_collectives
 from profrx.timeline.calls import CallGroups
 from profrx.timeline.capture import COPY, DIRECTIONS, GRAPH, KERNEL, MEMORY_KINDS, SET, STREAMS, Work
 from profrx.timeline.gaps import REASONS, Gaps, find_gaps
@@ -141,15 +141,17 @@ def _top(kernels: Work, duration: Ints) -> float | None:
 def _classes(kernels: Work, duration: Ints, window: int, context: Context) -> Values:
     total = float(duration.sum())
     codes = kernels.name.codes
-    kinds = np.array([*context.kernel_class, "other"], dtype=object)[codes]
-    libraries = np.array([*context.kernel_library, "own"], dtype=object)[codes]
+    kinds = np.array([*context.kernel_class, "other"])
+    libraries = np.array([*context.kernel_library, "own"])
+    spent = np.bincount(np.where(codes < 0, len(kinds) - 1, codes), weights=duration, minlength=len(kinds))
     out: Values = {}
     for kind in ("matmul", "attention", "convolution", "elementwise", "communication"):
-        out[f"{kind}_share"] = ratio(float(duration[kinds == kind].sum()), total)
+        out[f"{kind}_share"] = ratio(float(spent[kinds == kind].sum()), total)
     tuned = np.isin(libraries, ("cublas", "cudnn", "attention", "cufft", "cusparse"))
-    out["library_share"] = ratio(float(duration[tuned].sum()), total)
-    out["fusable_elementwise_share"] = ratio(_fusable(kernels, duration, kinds == "elementwise"), window)
-    talk = kinds == "communication"
+    out["library_share"] = ratio(float(spent[tuned].sum()), total)
+    single = (kinds == "elementwise")[codes]
+    out["fusable_elementwise_share"] = ratio(_fusable(kernels, duration, single), window)
+    talk = (kinds == "communication")[codes]
     if talk.any():
         comm = union(kernels.start[talk], kernels.end[talk])
         other = union(kernels.start[~talk], kernels.end[~talk])
@@ -162,7 +164,8 @@ def _classes(kernels: Work, duration: Ints, window: int, context: Context) -> Va
     else:
         out |= dict.fromkeys(("comm_exposed_share", "comm_pairwise_share", "comm_sharded_share"), 0.0)
         out["comm_overlap_share"] = None
-    return out | small_collectives(kernels, talk, window)
+    pause = launch_pause_ns(kernels, context.groups) if talk.any() else 0
+    return out | small_collectives(kernels, talk, window, pause)
 
 
 def _fusable(kernels: Work, duration: Ints, wanted: Bools) -> float:
@@ -170,11 +173,11 @@ def _fusable(kernels: Work, duration: Ints, wanted: Bools) -> float:
 
     A run of n kernels moves its data n times; fused, once: (n - 1) / n of its time.
     """
-    lane = kernels.process << 32 | kernels.stream & 0xFFFF_FFFF
-    order = np.argsort(lane, kind="stable")
-    lane, wanted, length = lane[order], wanted[order], duration[order].astype(np.float64)
     if not wanted.any():
         return 0.0
+    lane = kernels.process << 32 | kernels.stream & 0xFFFF_FFFF
+    order = slice(None) if (lane == lane[0]).all() else np.argsort(lane, kind="stable")
+    lane, wanted, length = lane[order], wanted[order], duration[order].astype(np.float64)
     fresh = wanted & ~(np.concatenate([[False], wanted[:-1]]) & np.concatenate([[False], np.diff(lane) == 0]))
     run = np.cumsum(fresh)[wanted] - 1
     count = np.bincount(run)
@@ -273,15 +276,16 @@ def _host(work: Work, kernels: Work, gaps: Gaps, busy: Union, context: Context) 
         out[f"{name}_call_share"] = ratio(inside, window)
         out[f"{name}_call_count"] = rows
     out["syncs_per_kernel"] = ratio(out["sync_call_count"] or 0.0, float(len(kernels)))
-    called = kernels.take(kernels.call_end != NONE)
-    latency = called.start - called.call_start
-    cost = called.call_end - called.call_start
-    out["launch_latency_median_ns"] = float(np.median(latency)) if len(latency) else None
+    known = kernels.call_end != NONE
+    known = slice(None) if known.all() else known
+    start, began, returned = kernels.start[known], kernels.call_start[known], kernels.call_end[known]
+    cost = returned - began
+    out["launch_latency_median_ns"] = float(np.median(start - began)) if len(start) else None
     out["launch_call_median_ns"] = float(np.median(cost)) if len(cost) else None
     out["launch_bound_share"] = ratio(gaps.total("launch"), window)
-    duration = called.end - called.start
-    out["launch_longer_count_share"] = ratio(float((duration < cost).sum()), float(len(cost)))
-    out["kernels_without_call_count"] = len(kernels) - len(called)
+    longer = int((kernels.end[known] - start < cost).sum())
+    out["launch_longer_count_share"] = ratio(float(longer), float(len(cost)))
+    out["kernels_without_call_count"] = len(kernels) - len(start)
     return out
 
 
@@ -330,7 +334,7 @@ def _ranges(work: Work, kernels: Work, gaps: Gaps, window: int, context: Context
 def _small(work: Work, window: int) -> Values:
     """Runs of small kernels and sets between large kernels on one stream, with the gaps among them."""
     lane = work.process << 32 | work.stream & 0xFFFF_FFFF
-    order = np.argsort(lane, kind="stable")
+    order = slice(None) if (lane == lane[0]).all() else np.argsort(lane, kind="stable")
     start, end, lane = work.start[order], work.end[order], lane[order]
     eligible = (work.kind == KERNEL) | (work.kind == SET)
     duration = end - start

@@ -166,7 +166,7 @@ class Metrics:
         lost, collectives = rank_metrics(parts, self.kernel_class, self.groups, window)
         if collectives is not None:
             talks = communicates(work, self.kernel_class)
-            out |= small_collectives_of_ranks(parts, collectives, talks, window)
+            out |= small_collectives_of_ranks(parts, collectives, talks, window, self.groups)
         return out | lost
 
     def _streams(self, work: Work) -> list[dict[str, Any]]:
@@ -212,7 +212,9 @@ class Metrics:
             code = int(kernels.name.codes[chosen[0]])
             name = kernels.name.texts[code]
             row = _row(name, name, values["kernel_time_ns"], values)
-            rows.append(row | {"class": self.kernel_class[code], "library": self.kernel_library[code]})
+            kind = self.kernel_class[code]
+            row["comm_launch_count"] = len(chosen) if kind == "communication" else 0
+            rows.append(row | {"class": kind, "library": self.kernel_library[code]})
         rows.sort(key=lambda r: -(r["weight_ns"] or 0))
         return _table(rows[:MAX_SUBJECTS], KERNEL_METRICS, ("class", "library"))
 

@@ -44,7 +44,8 @@ def kernel_rows(summaries: pa.Table, classes: Path) -> list[dict[str, Any]]:
         time = values["kernel_time_ns"]
         share = time / total if time is not None and total > 0 else None
         subject = {"subject_id": name, "subject": name, "weight_ns": time, "class": kind, "library": library}
-        rows.append({**values, **subject, "kernel_time_share": share})
+        talks = values["launch_count"] if kind == "communication" else 0
+        rows.append({**values, **subject, "kernel_time_share": share, "comm_launch_count": talks})
     return sorted(rows, key=lambda r: -(r["weight_ns"] or 0.0))
 
 

@@ -6,7 +6,8 @@
    everything else; from `HIGH_BUSY` on it says that the time is in the kernels.
 2. `busy_share` over first-to-last operation and `busy_session_share` over the whole session, both named.
 3. `idle`: where the idle time went, largest first, with what each reason means.
-4. `kernels`: from `kernels_worth_profiling`, each with the share of the window and the exact command.
+4. `kernels`: from `kernels_worth_profiling`, each with the share of the window and the exact command; `not_profiled`: heavy
+   kernels of which a profile would say nothing, and why; `advice`: what to heed where several ranks run.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profrx.timeline.capture import KERNEL, read_timeline
+from profrx.timeline.classes import DEFAULT
 from profrx.timeline.gaps import REASONS
 from profrx.timeline.metrics import Metrics
 from profrx.timeline.texts import NONE, names
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from profrx_parsers.report import Report
 
 LOW_BUSY, HIGH_BUSY = 0.5, 0.9
@@ -34,6 +38,15 @@ SMALL_WINDOW = 0.1
 """Part of the session below which the window alone would hide how little the GPU is used."""
 LEAST_LOST, LEAST_UNMATCHED, UNMATCHED_SHARE, MOST_DISORDER = 0.001, 10, 0.05, 0.01
 """Limits of the guards `events-lost`, `launches-without-work` and `clocks-disagree`."""
+NOT_PROFILED = {
+    "communication": "ncu runs a kernel alone and again and again, so one that talks to other GPUs hangs or only measures waiting",
+    "memory": "it only copies or sets memory",
+}
+"""Class of the table of kernel classes -> why its kernels are not for ncu."""
+ONE_RANK = (
+    "Several ranks: put ncu in front of one of them (a wrapper script that looks at RANK or OMPI_COMM_WORLD_RANK) and start "
+    "the others as always; they wait in their collectives meanwhile."
+)
 WARM_LAUNCHES = 3
 """Launches skipped at least: first launches load code and fill caches."""
 
@@ -51,18 +64,20 @@ _MEANING = {
 }
 
 
-def busy_summary(report: Report) -> dict[str, Any] | None:
+def busy_summary(report: Report, classes: Path = DEFAULT) -> dict[str, Any] | None:
     """Return the busy part of a report's summary, None when it holds no timed GPU work.
 
     Keys: `verdict` (one sentence), `busy_share`, `busy_session_share` (null when the session's length is
-    unknown), `window_ns`, `session_ns`, `idle` (list of `reason`, `share`, `meaning`, largest first), `devices` (list of
-    `device`, `busy_share`), `kernels` (see `kernels_worth_profiling`).
+    unknown), `busy_useful_share` (without waiting for other ranks; null when that cannot be told), `comm_wait_share`, `window_ns`,
+    `session_ns`, `idle` (list of `reason`, `share`, `meaning`, largest first), `devices` (list of `device`, `busy_share`), `kernels`
+    (see `kernels_worth_profiling`), `not_profiled` (list of `short`, `window_share`, `why`), `advice` (text, empty for one process).
+    `classes` is the table of kernel classes.
     """
     known = report.extras.get("timeline_tables")
     timeline = read_timeline(report, with_ranges=not known)
     if not len(timeline.work):
         return None
-    tables = known or Metrics(report, timeline).tables()
+    tables = known or Metrics(report, timeline, classes).tables()
     row = tables["report"].to_pylist()[0]
     idle = [
         {"reason": r, "share": row[f"idle_{r}_share"], "meaning": _MEANING[r]}
@@ -70,17 +85,27 @@ def busy_summary(report: Report) -> dict[str, Any] | None:
         if row[f"idle_{r}_share"] and not _lossy(row)
     ]
     idle.sort(key=lambda entry: -entry["share"])
+    heavy = [k for k in tables["kernel"].to_pylist() if k["window_share"] >= LEAST_SHARE]
     return {
         "verdict": _verdict(row, idle),
         "busy_share": row["busy_share"],
         "busy_session_share": row["busy_session_share"],
+        "busy_useful_share": row["busy_useful_share"],
+        "comm_wait_share": row["comm_wait_share"],
         "window_ns": row["window_ns"],
         "session_ns": row["session_ns"],
         "idle": idle,
         "devices": [
             {"device": d["subject"], "busy_share": d["busy_share"]} for d in tables["device"].to_pylist()
         ],
-        "kernels": _worth(report, timeline, tables["kernel"].to_pylist(), row["busy_settled_share"] or 0.0),
+        "kernels": _worth(
+            report,
+            timeline,
+            [k for k in heavy if k["class"] not in NOT_PROFILED],
+            row["busy_settled_share"] or 0.0,
+        ),
+        "not_profiled": _left_out(report, heavy),
+        "advice": ONE_RANK if (row["rank_count"] or 0) > 1 else "",
     }
 
 
@@ -88,7 +113,7 @@ def _verdict(row: dict[str, Any], idle: list[dict[str, Any]]) -> str:
     busy, settled = row["busy_share"], row["busy_settled_share"] or row["busy_share"]
     if row["operation_count"] == 1:
         return "The capture holds a single GPU operation: the window is that operation, so its busy share says nothing."
-    said = f"The GPU is busy {_percent(busy)} of the window{_of_session(row)}"
+    said = f"The GPU is busy {_percent(busy)} of the window{_of_ranks(row)}{_of_session(row)}"
     if _lossy(row):
         return (
             f"Of what is there, the GPU is busy {_percent(busy)} of the window; GPU work is missing from this capture, "
@@ -112,7 +137,32 @@ def _verdict(row: dict[str, Any], idle: list[dict[str, Any]]) -> str:
         return f"{said}{after}: no kernel tuning will show.{cause}"
     if settled < HIGH_BUSY:
         return f"{said}{after}: close the gaps first, then tune kernels.{cause}"
+    if _lost_between_ranks(row) >= 1 - HIGH_BUSY:
+        return f"{said}{after}: shorten what ranks wait and communicate first, then tune kernels."
     return f"{said}{after}: the time is in the kernels and copies themselves."
+
+
+def _of_ranks(row: dict[str, Any]) -> str:
+    """Name the part of the busy time in which the GPU only waits for other ranks, or only moves data between them."""
+    waiting, moving = _waiting_and_moving(row)
+    alone = "only communicating"
+    if row["comm_wait_share"] is None:
+        alone += " or waiting for other ranks"
+    parts = [
+        f"{_percent(share)} {what}"
+        for share, what in ((waiting, "only waiting for other ranks"), (moving, alone))
+        if share >= LEAST_SHARE
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _lost_between_ranks(row: dict[str, Any]) -> float:
+    return sum(share for share in _waiting_and_moving(row) if share >= LEAST_SHARE)
+
+
+def _waiting_and_moving(row: dict[str, Any]) -> tuple[float, float]:
+    waiting = row["comm_wait_share"] or 0.0
+    return waiting, max((row["comm_exposed_share"] or 0.0) - waiting, 0.0)
 
 
 def _of_session(row: dict[str, Any]) -> str:
@@ -135,15 +185,15 @@ def _percent(share: float) -> str:
     return "under 1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
-def kernels_worth_profiling(report: Report) -> list[dict[str, Any]]:
+def kernels_worth_profiling(report: Report, classes: Path = DEFAULT) -> list[dict[str, Any]]:
     """Return the kernels that deserve `ncu`, the heaviest first, each with the exact command.
 
     Keys: `kernel_id`, `short`, `window_share`, `kernel_time_share`, `launches`, `median_ns`, `class`, `skip` (launches
     of that name to pass over), `command` (with ``APPLICATION`` for the program and its arguments, which
-    are private), `note`. Kernels under 5 % of the window are left out; so are library kernels' notes
-    left in: profiling them pays only to choose other shapes or another algorithm.
+    are private), `note`. Left out are kernels under 5 % of the window (mean over the devices) and those of the classes of
+    `NOT_PROFILED`, by the table `classes`.
     """
-    summary = busy_summary(report)
+    summary = busy_summary(report, classes)
     return summary["kernels"] if summary else []
 
 
@@ -152,8 +202,6 @@ def _worth(report: Report, timeline: Any, kernels: list[dict[str, Any]], busy: f
     short_of = _short_names(report)
     found = []
     for kernel in kernels[:MOST_KERNELS]:
-        if kernel["window_share"] < LEAST_SHARE:
-            break
         short = short_of.get(kernel["subject_id"]) or kernel["subject"]
         same = np.array([short_of.get(t) == short for t in work.name.texts] or [False], bool)
         code = work.name.texts.index(kernel["subject_id"])
@@ -173,6 +221,19 @@ def _worth(report: Report, timeline: Any, kernels: list[dict[str, Any]], busy: f
             }
         )
     return found
+
+
+def _left_out(report: Report, kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    short_of = _short_names(report)
+    return [
+        {
+            "short": short_of.get(kernel["subject_id"]) or kernel["subject"],
+            "window_share": kernel["window_share"],
+            "why": NOT_PROFILED[kernel["class"]],
+        }
+        for kernel in kernels
+        if kernel["class"] in NOT_PROFILED
+    ][:MOST_KERNELS]
 
 
 def _skip(work: Any, rows: np.ndarray, code: int) -> int:
@@ -219,7 +280,7 @@ def _escaped(name: str) -> str:
 def _note(kernel: dict[str, Any], busy: float) -> str:
     if busy < LOW_BUSY:
         return "only after the GPU is kept busy: until then its time hardly shows in the run"
-    if kernel["library"] in ("cublas", "cudnn", "cufft", "cusparse", "nccl"):
+    if kernel["library"] in ("cublas", "cudnn", "cufft", "cusparse"):
         return f"a library kernel ({kernel['library']}): worth a profile to check shapes, data type and tensor cores"
     return "own or framework kernel: open to tuning and fusion"
 

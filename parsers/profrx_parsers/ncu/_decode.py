@@ -8,8 +8,8 @@ slice at once; an entry of any other shape is decoded field by field, and one th
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,17 +31,24 @@ _ENTRY_FIELDS = (4, 13)
 """Field numbers of metric entries in a result: what a swallowed entry looks like from inside another."""
 
 
+class Kept(NamedTuple):
+    """Entries whose name is wanted: launch, code, start, offset behind the name, stop."""
+
+    launch: Ints
+    code: Ints
+    start: Ints
+    at: Ints
+    stop: Ints
+
+
 def decode(data: memoryview, entries: MetricEntries, lookup: Lookup, problems: ProblemLog) -> MetricStore:
     """Decode the values of all located entries whose name is wanted."""
     raw = np.frombuffer(data, dtype=np.uint8)
     parts = [
-        _wanted(raw, launch, start, stop, ident, at, lookup, problems)
+        _last_of_each(_wanted(raw, launch, start, stop, ident, at, lookup, problems), problems)
         for launch, start, stop, ident, at in _named(data, raw, entries, problems)
     ]
-    launch, code, start, at, stop = _joined(parts)
-    last = _last_of_each(launch, code, problems)
-    if len(last) < len(code):
-        launch, code, start, at, stop = launch[last], code[last], start[last], at[last], stop[last]
+    launch, code, start, at, stop = parts[0] if len(parts) == 1 else _last_of_each(_joined(parts), problems)
     values = _Values(len(code))
     for part in slices(data, start):
         values.fill(part, data, raw, start[part], at[part], stop[part])
@@ -78,8 +85,8 @@ def _named(
 def _wanted(
     raw: NDArray[np.uint8], launch: Ints, start: Ints, stop: Ints, ident: NDArray[np.uint64], at: Ints,
     lookup: Lookup, problems: ProblemLog,
-) -> tuple[Ints, ...]:  # fmt: skip
-    """Return launch, code, start, offset behind the name, and stop of the entries whose name is wanted."""
+) -> Kept:  # fmt: skip
+    """Return the entries whose name is wanted."""
     whole = (at >= 0) & (stop > start)
     if not whole.all():
         _bad(start[~whole], "has no name", problems)
@@ -97,15 +104,13 @@ def _wanted(
                 advice="the end of the file, with late names, is missing: copy or collect it again",
             )  # fmt: skip
     chosen = np.flatnonzero(code >= 0)
-    return launch[chosen], code[chosen].astype(np.int64), start[chosen], at[chosen], stop[chosen]
+    return Kept(launch[chosen], code[chosen].astype(np.int64), start[chosen], at[chosen], stop[chosen])
 
 
-def _joined(parts: list[tuple[Ints, ...]]) -> Iterable[Ints]:
-    if len(parts) == 1:
-        return parts[0]
+def _joined(parts: list[Kept]) -> Kept:
     if not parts:
-        return (np.empty(0, dtype=np.int64),) * 5
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return Kept(*(np.empty(0, dtype=np.int64),) * 5)
+    return Kept(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _unusual(raw: NDArray[np.uint8], at: Ints, stop: Ints) -> NDArray[np.bool_]:
@@ -161,20 +166,21 @@ def _fields_until_damage(
         return
 
 
-def _last_of_each(launch: Ints, code: Ints, problems: ProblemLog) -> Ints:
-    """Return the indices of the last entry of every launch and metric, in file order."""
-    key = launch << 32 | code
+def _last_of_each(kept: Kept, problems: ProblemLog) -> Kept:
+    """Return the last entry of every launch and metric, in file order."""
+    key = kept.launch << 32 | kept.code
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     last = np.append(ordered[1:] != ordered[:-1], True)
-    if last.all():
-        return np.arange(len(key))
+    if not len(key) or last.all():
+        return kept
     problems.add(
         "info", "ncu-repeated-metric",
         "metrics were stored more than once for one result; the last value counts",
         count=int(np.count_nonzero(~last)),
     )  # fmt: skip
-    return np.sort(order[last])
+    chosen = np.sort(order[last])
+    return Kept(*(column[chosen] for column in kept))
 
 
 class _Values:

@@ -10,12 +10,16 @@ import pyarrow as pa
 from profrx_parsers.wire import decode_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
     Bytes = NDArray[np.uint8]
     Words = NDArray[np.uint64]
 
+MAX_LETTERS = (1 << 31) - 1
+"""Bytes that a text array can hold."""
 CHUNK = 1 << 14
 """Values decoded at a time: what is computed for them stays in the processor's cache."""
 
@@ -116,12 +120,36 @@ def short_varints(data: Bytes, at: Ints, stop: Ints) -> tuple[Words, Ints]:
 
 
 def arrow(values: NDArray[Any], present: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return numbers as an Arrow array over the same memory; null where not present."""
+    """Return numbers as an Arrow array over the same memory; null where not present.
+
+    Made from its buffers, as the texts are: `pyarrow.array` first imports pandas where that is installed, which
+    takes longer than reading a hundred reports.
+    """
     valid = None
     if present is not None and not present.all():
         valid = pa.py_buffer(np.packbits(present, bitorder="little"))
+    if values.dtype == np.bool_:
+        return pa.Array.from_buffers(
+            pa.bool_(), len(values), [valid, pa.py_buffer(np.packbits(values, bitorder="little"))]
+        )
     kind = _ARROW[values.dtype.char]
     return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def binary(texts: Iterable[bytes]) -> pa.BinaryArray:
+    """Return byte strings as an Arrow array. Raises `OverflowError` for more than 2 GiB."""
+    held = list(texts)
+    offsets = np.zeros(len(held) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, held), np.int64, len(held)), out=offsets[1:])
+    if offsets[-1] > MAX_LETTERS:
+        raise OverflowError("more text than an array can hold")
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(b"".join(held))]
+    return pa.Array.from_buffers(pa.binary(), len(held), buffers)
+
+
+def strings(texts: Iterable[str]) -> pa.StringArray:
+    """Return texts as an Arrow array. Raises `OverflowError` for more than 2 GiB."""
+    return binary(text.encode("utf-8", "replace") for text in texts).view(pa.string())
 
 
 def texts(data: memoryview, raw: Bytes, start: Ints, stop: Ints) -> pa.Array:
@@ -131,7 +159,7 @@ def texts(data: memoryview, raw: Bytes, start: Ints, stop: Ints) -> pa.Array:
     at = np.repeat(start - offsets[:-1], stop - start) + np.arange(offsets[-1])
     letters = raw[at]
     if (letters >= 0x80).any():
-        return pa.array([decode_text(data, span) for span in zip(start.tolist(), stop.tolist(), strict=True)])
+        return strings(decode_text(data, span) for span in zip(start.tolist(), stop.tolist(), strict=True))
     return pa.StringArray.from_buffers(len(start), pa.py_buffer(offsets), pa.py_buffer(letters))
 
 

@@ -64,7 +64,7 @@ class Instances:
             return _joined(self._decoded(wanted, self._problems))
         if wanted is None:
             return kept
-        return kept.filter(pa.array(self._mask(wanted)[self._codes])) if kept.num_rows else kept
+        return kept.filter(g.arrow(self._mask(wanted)[self._codes])) if kept.num_rows else kept
 
     def plain_table(self, wanted: Collection[str] | None) -> pa.Table:
         """Return the same with the types of the schema."""
@@ -116,7 +116,7 @@ class Instances:
         if not self._whole.num_rows:
             return schema.empty("instances"), [0] * (count + 1)
         order = np.argsort(self._codes, kind="stable")
-        rows = self._whole.take(pa.array(order)).cast(schema.TABLES["instances"]).combine_chunks()
+        rows = self._whole.take(g.arrow(order)).cast(schema.TABLES["instances"]).combine_chunks()
         return rows, np.searchsorted(self._codes[order], np.arange(count + 1)).tolist()
 
     @cached_property
@@ -149,10 +149,10 @@ def _part(store: MetricStore, found: Found, room: int, problems: ProblemLog) -> 
     is_text = text_at > 0
     kind, number = _values(raw, behind, stop, is_whole | is_text)
     key = _placed(g.texts(store.data, raw, text_at[is_text], behind[is_text]), is_text)
-    odd = np.flatnonzero((kind == g.ODD) & (stop - start > 2))
+    odd = np.flatnonzero(kind == g.ODD)
     if len(odd) > room:
         problems.add(
-            "data-loss", "ncu-damaged-instances", "too many instances of unusual shape; the rest have no value",
+            "data-loss", "ncu-damaged-instances", "too many instances of unusual shape; the rest were left out",
             where=f"byte {int(start[odd[room]])}", count=len(odd) - room,
             advice="copy or collect the report again",
         )  # fmt: skip
@@ -173,7 +173,10 @@ def _part(store: MetricStore, found: Found, room: int, problems: ProblemLog) -> 
         "key_int": g.arrow(whole.view(np.int64), is_whole),
         "value": g.arrow(number, numeric),
     }
-    return pa.table(columns), len(odd)
+    table = pa.table(columns)
+    if len(odd) > room:
+        table = table.filter(g.arrow(kind != g.ODD))
+    return table, len(odd)
 
 
 def _keys(

@@ -231,8 +231,8 @@ def table(
             "info", "ncu-no-line-info", "the code of some launches was built without line information",
             count=missing, advice="build with -lineinfo to see source lines",
         )  # fmt: skip
-    columns = {name: [getattr(row, name) for row in rows] for name in _Row._fields}
-    if not private:
+    columns = dict(zip(_Row._fields, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
+    if rows and not private:
         shown = {path: without_user(path) for path in set(columns["file"])}
         columns["file"] = [shown[path] for path in columns["file"]]
     return schema.conform("source_lines", columns, len(rows))

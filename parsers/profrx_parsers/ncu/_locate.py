@@ -7,6 +7,7 @@ confirmed by their lengths.
 from __future__ import annotations
 
 from array import array
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-MAX_INSTANCES = 8_000_000
+MAX_INSTANCES = 20_000_000
 """Instances located per report; the largest real report seen holds 1.2 million."""
-_REGION = 1 << 19
+_REGION = 1 << 18
 """Bytes of the report that are searched for instances at once."""
 _HUGE = 1 << 21
 """Entries with more bytes of instances are searched piece by piece; those of real reports reach 100 KB."""
-_AT_ONCE = 1 << 15
+_AT_ONCE = 1 << 14
 """Instances given at a time: what is computed for them stays in the processor's cache."""
 _KEY, _INSTANCE, _CATEGORY = 0x0A, 0x1A, 0x20
 """Tags: of the key that begins an instance, of an instance, and of what may follow the last one in its entry."""
@@ -47,41 +48,38 @@ class Found(NamedTuple):
 def locate(store: MetricStore, chosen: Ints, problems: ProblemLog) -> Iterator[Found]:
     """Yield the instances of the chosen elements in file order, region by region."""
     raw = np.frombuffer(store.data, dtype=np.uint8)
-    tail, stop = store.tail[chosen], store.stop[chosen]
-    held = ~((raw[tail] == _CATEGORY) & (tail + 2 == stop))
-    owners = chosen[held]
-    owners = owners[np.argsort(store.tail[owners], kind="stable")]
+    owners = chosen[np.argsort(store.tail[chosen], kind="stable")]
     tail, stop = store.tail[owners], store.stop[owners]
-    total = low = 0
+    bounds = [0]
+    while bounds[-1] < len(owners):
+        low = bounds[-1]
+        bounds.append(max(low + 1, int(np.searchsorted(tail, tail[low] + _REGION))))
     passage = Passage(store.data, int(tail[0]) if len(tail) else 0)
-    while low < len(owners):
+    total = 0
+    for low, high in pairwise(bounds):
         passage.reached(int(tail[low]))
-        if total > MAX_INSTANCES:
-            problems.add(
-                "data-loss", "ncu-too-many-instances",
-                f"more than {MAX_INSTANCES:,} instances: the rest was left out",
-                where=f"byte {int(tail[low])}", advice="ask for single metrics",
-            )  # fmt: skip
-            return
-        high = max(low + 1, int(np.searchsorted(tail, tail[low] + _REGION)))
-        part = slice(low, high)
-        if int((stop[part] - tail[part]).max()) > _HUGE:
-            pieces = _one_by_one(store, owners[part], tail[part], stop[part], problems)
-        else:
-            pieces = _together(store, raw, owners[part], tail[part], stop[part], problems)
-        for found in pieces:
+        begin, end = tail[low:high], stop[low:high]
+        held = np.flatnonzero((raw.take(begin) != _CATEGORY) | (begin + 2 != end))
+        if not len(held):
+            continue
+        locate_in = _together if int((end - begin).max()) <= _HUGE else _one_by_one
+        for found in locate_in(store, owners[low:high][held], begin[held], end[held], problems):
             total += len(found.start)
             yield found
             if total > MAX_INSTANCES:
-                break
-        low = high
+                problems.add(
+                    "data-loss", "ncu-too-many-instances",
+                    f"more than {MAX_INSTANCES:,} instances: the rest was left out",
+                    where=f"byte {int(found.stop[-1])}", advice="ask for single metrics",
+                )  # fmt: skip
+                return
 
 
 def _together(
-    store: MetricStore, raw: NDArray[np.uint8], owners: Ints, tail: Ints, stop: Ints, problems: ProblemLog
+    store: MetricStore, owners: Ints, tail: Ints, stop: Ints, problems: ProblemLog
 ) -> Iterator[Found]:
     """Locate the instances of neighbouring entries at once; one after the other where that is not certain."""
-    start, end, entry, good = _guess(raw, tail, stop)
+    start, end, entry, good = _guess(np.frombuffer(store.data, dtype=np.uint8), tail, stop)
     owner = owners[entry]
     rest = np.flatnonzero(~good)
     if len(rest):

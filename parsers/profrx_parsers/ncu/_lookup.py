@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from profrx_parsers.ncu import _gather as g
 from profrx_parsers.ncu._names import NAME_BYTES, record
 from profrx_parsers.ncu._units import unit_of
 
@@ -61,7 +62,7 @@ class Labels:
     @cached_property
     def array(self) -> pa.StringArray:
         """The names as an Arrow array."""
-        return pa.array(self.names, pa.string())
+        return g.strings(self.names)
 
     @cached_property
     def code_of(self) -> dict[str, int]:
@@ -74,7 +75,7 @@ class Labels:
         units = [unit_of(name) for name in self.names]
         distinct = sorted({unit for unit in units if unit})
         place: dict[str | None, int] = {unit: at for at, unit in enumerate(distinct)}
-        return np.array([place.get(unit, -1) for unit in units], np.int32), pa.array(distinct, pa.string())
+        return np.array([place.get(unit, -1) for unit in units], np.int32), g.strings(distinct)
 
     @cached_property
     def _prefixed(self) -> dict[str, list[int]]:
@@ -130,7 +131,7 @@ def _look_up(parts: Sequence[Strings], wanted: frozenset[str] | None, structural
     if wanted is None:
         return _everything(parts)
     options = _options(wanted, structural)
-    found = [pc.call_function("index_in", [part.records], options).fill_null(-1).to_numpy() for part in parts]
+    found = [_codes(pc.call_function("index_in", [part.records], options)) for part in parts]
     code_of_id = np.concatenate([np.empty(0, np.int32), *found])
     needed = wanted | structural
     prefixed: dict[str, list[int]] = {}
@@ -152,6 +153,16 @@ def _everything(parts: Sequence[Strings]) -> Lookup:
     return Lookup(labels, np.array(code_of_id, np.int32))
 
 
+def _codes(found: pa.Int32Array) -> Codes:
+    """Return places as numbers, -1 where they are null."""
+    valid, places = found.buffers()
+    codes = np.frombuffer(places, np.int32, len(found))
+    if valid is None:
+        return codes
+    known = np.unpackbits(np.frombuffer(valid, np.uint8), count=len(found), bitorder="little")
+    return np.where(known, codes, np.int32(-1))
+
+
 @lru_cache(maxsize=16)
 def _labels(wanted: frozenset[str], structural: frozenset[str], prefixed: tuple[str, ...]) -> Labels:
     names = [*_sorted(wanted, structural), *prefixed]
@@ -168,7 +179,7 @@ def _sorted(wanted: frozenset[str], structural: frozenset[str]) -> list[str]:
 def _options(wanted: frozenset[str], structural: frozenset[str]) -> pc.SetLookupOptions:
     """The wanted names as a name table would store them."""
     encoded = (name.encode("utf-8", "replace")[:NAME_BYTES] for name in _sorted(wanted, structural))
-    return pc.SetLookupOptions(pa.array(map(record, encoded), pa.binary()))
+    return pc.SetLookupOptions(g.binary(map(record, encoded)))
 
 
 def _prefixed(parts: Sequence[Strings]) -> Iterator[tuple[int, str]]:

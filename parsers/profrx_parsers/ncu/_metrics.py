@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from profrx_parsers.ncu import _gather as g
+from profrx_parsers.ncu._pages import slices
 from profrx_parsers.wire import decode_text
 
 if TYPE_CHECKING:
@@ -140,21 +141,32 @@ class MetricStore:
             numeric, kind = numeric[chosen], kind[chosen]
         of_code, units = self.labels.units
         unit = of_code[code]
-        is_text = kind == g.TEXT
-        texts = pa.nulls(len(code), pa.string())
-        if is_text.any():
-            told = pa.array(
-                map(self._text, np.flatnonzero(chosen & (self.kind == g.TEXT)).tolist()), pa.string()
-            )
-            texts = told.take(g.arrow(np.cumsum(is_text) - 1, is_text))
         columns = {
             "launch_id": g.arrow(launch),
             "metric": self.named(code),
             "value": g.arrow(number, numeric),
             "unit": pa.DictionaryArray.from_arrays(g.arrow(unit, unit >= 0), units),
-            "text": texts,
+            "text": self._texts(kind == g.TEXT, np.flatnonzero(chosen & (self.kind == g.TEXT))),
         }
         return pa.table(columns)
+
+    def _texts(self, where: NDArray[np.bool_], elements: Ints) -> pa.Array:
+        """Return the texts of some elements at the marked places, null elsewhere."""
+        if not len(elements):
+            return pa.nulls(len(where), pa.string())
+        try:
+            texts = g.strings(self._decoded(elements))
+        except OverflowError:
+            chunked = pa.array(self._decoded(elements), pa.string())
+            return chunked.take(g.arrow(np.cumsum(where) - 1, where))
+        _, offsets, letters = texts.buffers()
+        bounds = np.frombuffer(offsets, np.int32)[np.append(0, np.cumsum(where))]
+        valid = pa.py_buffer(np.packbits(where, bitorder="little"))
+        return pa.StringArray.from_buffers(len(where), pa.py_buffer(bounds), letters, valid)
+
+    def _decoded(self, elements: Ints) -> Iterator[str]:
+        for part in slices(self.data, self.text_start[elements]):
+            yield from map(self._text, elements[part].tolist())
 
     def named(self, code: Ints) -> pa.DictionaryArray:
         """Return names by code without repeating them in memory."""
@@ -189,7 +201,7 @@ class NumberColumns(Mapping[str, pa.Array]):
                 self._built[name] = pa.array([found.get(i) for i in range(self._store.rows)], pa.string())
             else:
                 values, present = self._store.numbers(name)
-                self._built[name] = pa.array(values, mask=~present)
+                self._built[name] = g.arrow(values, present)
         return self._built[name]
 
     def __contains__(self, name: object) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from profrx_parsers.ncu import _gather as g
 from profrx_parsers.wire import WireError, varint
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_STRINGS = 1_000_000
 """Strings kept; real reports hold a few thousand."""
+MAX_BYTES = 1 << 28
+"""Bytes of strings kept."""
 NAME_BYTES = 4095
 """Longest metric name kept; real ones reach about 160 bytes."""
 _TAG = 0x0A
@@ -56,11 +59,13 @@ class NameTable:
     Attributes:
         parts: the strings of each block that has any.
         total: number of strings.
+        size: bytes of the blocks.
         lost: True once the count of strings is no longer certain: later ones cannot be numbered.
     """
 
     parts: list[Strings] = field(default_factory=list)
     total: int = 0
+    size: int = 0
     lost: bool = False
 
     def add(self, data: memoryview, span: Span, problems: ProblemLog) -> None:
@@ -73,14 +78,19 @@ class NameTable:
                 where=f"byte {span[0]}", advice=_ADVICE,
             )  # fmt: skip
             return
-        found = _at_once(data, span) or Strings(self._one_by_one(data, span, problems))
+        self.size += span[1] - span[0]
+        found = None
+        if self.size <= MAX_BYTES:
+            found = _at_once(data, span) or Strings(self._one_by_one(data, span, problems))
         room = MAX_STRINGS - self.total
-        if len(found.records) > room:
+        if found is None or len(found.records) > room:
             self.lost = True
             problems.add(
                 "data-loss", "ncu-too-many-names", f"the table of metric names exceeds {MAX_STRINGS:,} strings",
                 where=f"byte {span[0]}", advice=_ADVICE,
             )  # fmt: skip
+            if found is None:
+                return
             found = Strings(found.records[:room])
         if len(found.records):
             self.parts.append(found)
@@ -106,7 +116,7 @@ class NameTable:
             starts.extend(more_starts)
             stops.extend(more_stops)
         texts = (bytes(data[a : min(b, a + NAME_BYTES)]) for a, b in zip(starts, stops, strict=True))
-        return pa.array([record(text) for text in texts], pa.binary())
+        return g.binary(map(record, texts))
 
 
 def record(text: bytes) -> bytes:

@@ -15,8 +15,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-EXTENT = 4 << 20
+EXTENT = 1 << 20
 """Bytes of the file that a pass keeps resident behind it."""
+_SLICE = 4 << 20
+"""Bytes of the file that are decoded at once: one slice for a report of one kernel."""
 
 
 class Passage:
@@ -46,7 +48,7 @@ def slices(data: memoryview, starts: NDArray[np.int64]) -> Iterator[slice]:
     low = 0
     passage = Passage(data, int(starts[0]) if len(starts) else 0)
     while low < len(starts):
-        high = max(low + 1, int(np.searchsorted(starts, starts[low] + EXTENT)))
+        high = max(low + 1, int(np.searchsorted(starts, starts[low] + _SLICE)))
         yield slice(low, high)
         passage.reached(int(starts[high - 1]))
         low = high

@@ -122,6 +122,10 @@ class Capture:
         """Constructs of OpenACC and OpenMP."""
         return directives.read_directives(self.raw, self.log)
 
+    def device_uuids(self) -> dict[int, str]:
+        """What tells GPUs of several captures apart, by device_id; private."""
+        return self._devices[1].uuids
+
     def recorder(self) -> Recorder:
         """What the recorder says about its own work."""
         return self._recorder
@@ -176,6 +180,7 @@ def report_of(raw: RawTables, facts: Facts, source: Source, log: ProblemLog, wan
         "session_ns": facts.duration_ns,
         "os_calls": capture.os_calls,
         "recorder": capture.recorder,
+        "device_uuids": capture.device_uuids,
         "graphics": capture.graphics,
         "raw": raw,
         "release": capture.release,

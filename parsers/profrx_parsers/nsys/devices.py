@@ -18,7 +18,7 @@ from profrx_parsers import schema
 from profrx_parsers.nsys.raw import Ints, RawTables
 
 _GPU_COLUMNS = (
-    "id", "name", "busLocation", "l2CacheSize", "totalMemory", "memoryBandwidth", "clockRate", "smCount",
+    "id", "name", "busLocation", "uuid", "l2CacheSize", "totalMemory", "memoryBandwidth", "clockRate", "smCount",
     "cuDevice", "maxShmemPerSm", "maxRegistersPerSm", "threadsPerWarp", "maxWarpsPerSm", "maxThreadsPerBlock",
     "computeMajor", "computeMinor", "smMajor", "smMinor",
 )  # fmt: skip
@@ -32,9 +32,13 @@ _OLD_COLUMNS = (
 
 @dataclass(frozen=True)
 class DeviceMap:
-    """(process id, CUDA number) -> `devices.device_id`; numbers without an entry stay as they are."""
+    """(process id, CUDA number) -> `devices.device_id`; numbers without an entry stay as they are.
+
+    `uuids` tells by device_id whether two captures saw the same GPU; it is private and goes into no table.
+    """
 
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
+    uuids: dict[int, str] = field(default_factory=dict)
 
     @property
     def renumbers(self) -> bool:
@@ -63,7 +67,8 @@ def read_devices(raw: RawTables, driver: str | None) -> tuple[pa.Table, DeviceMa
             device = ids.get(entry.get("gpuId"))
             if device is not None and entry.get("pid") is not None and entry.get("cudaId") is not None:
                 pairs[(entry["pid"], entry["cudaId"])] = device
-        return schema.from_rows("devices", rows), DeviceMap(pairs)
+        uuids = {d: gpu["uuid"] for gpu in gpus if gpu.get("uuid") and (d := ids[gpu.get("id")]) is not None}
+        return schema.from_rows("devices", rows), DeviceMap(pairs, uuids)
     seen: dict[int, dict[str, Any]] = {}
     for gpu in _pylist(raw, "TARGET_INFO_CUDA_GPU", _OLD_COLUMNS):
         if gpu.get("deviceId") is not None:

@@ -8,7 +8,7 @@ into a kind that profrx has its own words for; what concerns no GPU work is left
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (DOUBTED, rf"not all {_CUDA} events"),
 )  # fmt: skip
 """Kind -> expression over the text, first match wins. Sampling of the CPU that was throttled loses nothing here."""
+_NOT_BEGUN = re.compile(rf"{_CUDA}.*not\b.*\bstarted", re.IGNORECASE)
+"""What nsys says at the end of a process in which it never began to trace CUDA: one that failed, or one without CUDA."""
+_BEGUN = re.compile(rf"Loaded CUPTI|{_CUDA} (?:injection|tracing) initialized", re.IGNORECASE)
+"""What it says (information) as soon as a process uses CUDA."""
 _BY_PROGRAM = re.compile(r"started due to (?:cu|cuda)ProfilerStart", re.IGNORECASE)
 _CPU_ONLY = re.compile(r"sampl|backtrace|throttled", re.IGNORECASE)
 _SAYS: dict[str, tuple[Severity, str, str, str]] = {
@@ -83,10 +87,8 @@ def read_recorder(raw: RawTables, log: ProblemLog) -> Recorder:
     if table is not None:
         frame = Frame(table.slice(0, MAX_ROWS))
         texts = frame.array("text").to_pylist()
-        rows = zip(
-            frame.ints("severity").tolist(), texts, pid_of(frame.ints("globalPid")).tolist(), strict=True
-        )
-        kinds = _sorted(rows, log)
+        processes = pid_of(frame.ints("globalPid")).tolist()
+        kinds = sorted_kinds(list(zip(frame.ints("severity").tolist(), texts, processes, strict=True)), log)
         by_program = any(text and _BY_PROGRAM.search(text) for text in texts)
     work = Frame(raw.table("PROFILER_OVERHEAD", OVERHEAD_COLUMNS))
     good = work.known("start") & work.known("end") & (work.ints("end") > work.ints("start"))
@@ -102,13 +104,17 @@ def kind_of(text: str) -> str:
     return next((kind for kind, pattern in _KINDS if pattern.search(text)), OTHER)
 
 
-def _sorted(rows: Iterable[tuple[int, str | None, int]], log: ProblemLog) -> dict[str, frozenset[int]]:
+def sorted_kinds(rows: Sequence[tuple[int, str | None, int]], log: ProblemLog) -> dict[str, frozenset[int]]:
+    """Sort diagnostics (severity, text, process) into kinds and put them on the log."""
     found: dict[str, set[int]] = {}
     counts: dict[str, int] = {}
+    begun = {process for _, text, process in rows if text and _BEGUN.search(text)}
     for severity, text, process in rows:
         if not WARNING <= severity <= WARNING + 1 or text is None:
             continue
         kind = kind_of(text)
+        if kind == NOT_TRACED and process and begun and process not in begun and _NOT_BEGUN.search(text):
+            continue  # a launcher or helper without CUDA: others say when they begin, this one never did
         if kind == OTHER:
             continue
         found.setdefault(kind, set()).add(process)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from profrx_parsers.nsys.recorder import kind_of
+from profrx_parsers.nsys.recorder import kind_of, sorted_kinds
+from profrx_parsers.problems import ProblemLog
 from profrx_parsers.registry import open_report
 
 
@@ -31,6 +32,35 @@ from profrx_parsers.registry import open_report
 )
 def test_kinds(text: str, kind: str) -> None:
     assert kind_of(text) == kind
+
+
+BEGUN = "CUDA injection initialized successfully."
+NOT_BEGUN = "CUDA profiling might have not been started correctly."
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([(1, BEGUN, 7), (2, NOT_BEGUN, 5)], False),  # 5 is a launcher: it never began to use CUDA
+        ([(1, BEGUN, 5), (2, NOT_BEGUN, 5)], True),
+        ([(1, BEGUN, 7), (2, NOT_BEGUN, 0)], True),  # the whole capture
+        ([(2, NOT_BEGUN, 5)], True),  # nobody says when it begins
+        ([(1, BEGUN, 7), (3, "CUDA injection initialization failed.", 5)], True),
+    ],
+    ids=["launcher", "traced process", "whole capture", "silent recorder", "failure"],
+)
+def test_a_process_without_cuda_is_no_trouble(rows: list[tuple[int, str, int]], told: bool) -> None:
+    log = ProblemLog()
+    kinds = sorted_kinds(rows, log)
+    assert ("not-traced" in kinds) == told
+    assert bool([p for p in log if p.code == "nsys-not-traced"]) == told
+
+
+@pytest.mark.parametrize("case", ["rank-straggler", "comm-exposed-torchrun"])
+def test_launchers_of_ranks_are_no_trouble(case: str, fixtures: Path) -> None:
+    report = open_report(fixtures / f"nsys/{case}/report.nsys-rep")
+    assert "not-traced" not in report.extras["recorder"]().kinds
+    assert not [p for p in report.problems if p.code == "nsys-not-traced"]
 
 
 def test_both_forms_of_a_capture_say_the_same(fixtures: Path, export: Callable[[str], Path]) -> None:
