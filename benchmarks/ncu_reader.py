@@ -105,9 +105,17 @@ def child(reader: str, job: str, folder: Path, wanted_file: Path) -> None:
     began = time.perf_counter()
     count = READERS[reader](reports_in(folder), wanted)
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mib()
     values, instances = count()
     print(json.dumps({"seconds": seconds, "peak_mib": peak, "values": values, "instances": instances}))
+
+
+def peak_mib() -> float:
+    """The peak resident size of this process; what `getrusage` says begins with that of the parent."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def best(
@@ -168,6 +176,7 @@ def unpack(folder: Path, into: Path) -> Path:
             with pa.input_stream(pa.BufferReader(content), compression="zstd") as stream:
                 content = stream.read()
         (into / f"{number:04}.ncu-rep").write_bytes(content)
+    os.sync()  # else the first reader is measured while the reports are written to the disk
     return into
 
 

@@ -211,7 +211,7 @@ class Metrics:
                 texts = texts.cast(pa.string())
             return texts.dictionary_encode() if pa.types.is_string(texts.type) else texts
         if not pa.types.is_floating(column.type):
-            return column if operators.is_bool(column) else _numbers_of_text(column)
+            return column if operators.is_bool(column) else operators.numbers_of_text(column)
         return finite(column)
 
     def _valid(self, metric: ast.Metric, column: Value) -> Value:
@@ -365,19 +365,6 @@ class Metrics:
 
             self._reasons[key] = why(self, self.pack.metrics[name], row)
         return self._reasons[key]
-
-
-def _numbers_of_text(column: Value) -> Value:
-    """Text that a metric of numbers reads (a vendor stored a number as text); what is no number is unknown."""
-
-    def convert(words: Any) -> Any:
-        pattern = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-        usable = pc.match_substring_regex(words, pattern)
-        return pc.if_else(usable, pc.utf8_trim_whitespace(words), pa.scalar(None, pa.string())).cast(
-            pa.float64()
-        )
-
-    return operators.per_text(column, convert)
 
 
 def owners(owner: Any) -> pa.Array:

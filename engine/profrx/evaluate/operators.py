@@ -129,6 +129,19 @@ def per_text(column: Value, function: Any) -> Value:
     return function(column)
 
 
+def numbers_of_text(column: Value) -> Value:
+    """Text that a metric of numbers reads (a vendor stored a number as text); what is no number is unknown."""
+
+    def convert(words: Any) -> Any:
+        pattern = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+        usable = pc.match_substring_regex(words, pattern)
+        return pc.if_else(usable, pc.utf8_trim_whitespace(words), pa.scalar(None, pa.string())).cast(
+            pa.float64()
+        )
+
+    return per_text(column, convert)
+
+
 def both(left: Value, right: Value) -> Value:
     """Kleene `and`."""
     return pc.and_kleene(left, right)
