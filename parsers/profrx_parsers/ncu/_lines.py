@@ -24,7 +24,7 @@ from profrx_parsers.private import without_user
 from profrx_parsers.wire import Message, WireError, decode_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -87,6 +87,14 @@ class _Piece:
         return addresses[order], files[order], lines[order]
 
 
+class Located(NamedTuple):
+    """Where addresses come from: for each, an index into `names` (-1 = unknown) and a line."""
+
+    names: list[str]
+    file: Ints
+    line: Ints
+
+
 class LineTable:
     """Lines of one cubin: (symbol, offset) -> (file, line)."""
 
@@ -130,9 +138,9 @@ class LineTable:
         """Whether the cubin was built without line information."""
         return not self._sections
 
-    def find(self, name: str, index: int, start: int, pcs: Ints) -> list[tuple[str, int] | None]:
+    def find(self, name: str, index: int, start: int, pcs: Ints) -> Located:
         """Return file and line of addresses in a function that was loaded at `start`."""
-        found: list[tuple[str, int] | None] = [None] * len(pcs)
+        found = Located([], np.full(len(pcs), -1, dtype=np.int64), np.zeros(len(pcs), dtype=np.int64))
         symbol = self.symbols[index] if 0 < index < len(self.symbols) else None
         if symbol is None or symbol.name != name:
             symbol = self.by_name.get(name, symbol)
@@ -142,7 +150,7 @@ class LineTable:
         self._fill(-1, pcs, left, found)
         return found
 
-    def _fill(self, section: int, offsets: Ints, left: Ints, found: list[tuple[str, int] | None]) -> Ints:
+    def _fill(self, section: int, offsets: Ints, left: Ints, found: Located) -> Ints:
         """Look the offsets that are left up in the pieces of a section, in order; returns those still left."""
         for piece in self._sections.get(section, ()):
             relative = offsets[left] - piece.start
@@ -154,10 +162,10 @@ class LineTable:
             last = np.searchsorted(addresses, relative[inside], side="right") - 1
             at = np.searchsorted(addresses, addresses[last])  # of the rows at one address the first counts
             inside, at = inside[files[at] > 0], at[files[at] > 0]
-            for one, file, line in zip(
-                left[inside].tolist(), files[at].tolist(), lines[at].tolist(), strict=True
-            ):
-                found[one] = (piece.rows.names[file], line)
+            used, number = np.unique(files[at], return_inverse=True)
+            found.file[left[inside]] = number + len(found.names)
+            found.line[left[inside]] = lines[at]
+            found.names.extend(piece.rows.names[file] for file in used.tolist())
             left = np.delete(left, inside)
         return left
 
@@ -208,7 +216,7 @@ def table(
     """
     merged = sources(data, items)
     lines: dict[int, LineTable | None] = {}
-    rows: list[_Row] = []
+    rows = _Rows()
     missing = 0
     for launch, base, counters in _counters(instances, len(results)):
         result = results[launch]
@@ -225,46 +233,67 @@ def table(
             missing += 1
             continue
         for one, functions in tables:
-            rows += _map(launch, base, counters, mangled, one, functions)
+            _map(rows, launch, base, counters, mangled, one, functions)
     if missing:
         problems.add(
             "info", "ncu-no-line-info", "the code of some launches was built without line information",
             count=missing, advice="build with -lineinfo to see source lines",
         )  # fmt: skip
-    columns = dict(zip(_Row._fields, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
-    if rows and not private:
-        shown = {path: without_user(path) for path in set(columns["file"])}
-        columns["file"] = [shown[path] for path in columns["file"]]
-    return schema.conform("source_lines", columns, len(rows))
+    return rows.table(private)
 
 
-class _Row(NamedTuple):
-    launch_id: int
-    address: int
-    pc: int
-    file: str
-    line: int
-    function: str
+class _Rows:
+    """The table as it grows: pieces of its columns, and texts once each."""
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[Ints, ...]] = []
+        self.texts: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        """Return the number of a text, a new one if it has none."""
+        return self.texts.setdefault(text, len(self.texts))
+
+    def table(self, private: bool) -> pa.Table:
+        """Join the pieces; unless `private`, home folders in paths become ``~``."""
+        if not self.pieces:
+            return schema.empty("source_lines")
+        launch, address, pc, file, line, function = (
+            np.concatenate(c) for c in zip(*self.pieces, strict=True)
+        )
+        texts = pa.array(list(self.texts), pa.string())
+        paths = texts if private else pa.array([without_user(text) for text in self.texts], pa.string())
+        columns = {
+            "launch_id": launch, "address": address, "pc": pc,
+            "file": paths.take(pa.array(file)), "line": line, "function": texts.take(pa.array(function)),
+        }  # fmt: skip
+        return schema.conform("source_lines", columns, len(launch))
 
 
 def _map(
+    rows: _Rows,
     launch: int,
     base: int,
     counters: Ints,
     mangled: str,
     lines: LineTable,
     functions: dict[int, tuple[str, int]],
-) -> Iterator[_Row]:
-    """Yield a row for every counter of a launch that a cubin knows, ascending."""
+) -> None:
+    """Add a row for every counter of a launch that a cubin knows, ascending."""
     loaded = functions if base in functions else {**functions, base: (mangled, 0)}
     starts = np.array(sorted(start for start in loaded if start < _MAX_ADDRESS), dtype=np.int64)
     owner = np.searchsorted(starts, counters, side="right") - 1
     for at in np.unique(owner[owner >= 0]).tolist():
         pcs, start = counters[owner == at], int(starts[at])
         name, index = loaded[start]
-        for pc, found in zip(pcs.tolist(), lines.find(name, index, start, pcs), strict=True):
-            if found is not None:
-                yield _Row(launch, pc - base, pc, *found, name)
+        found = lines.find(name, index, start, pcs)
+        known = found.file >= 0
+        pcs, count = pcs[known], int(known.sum())
+        if count:
+            numbers = np.array([rows.number(text) for text in found.names], dtype=np.int64)
+            rows.pieces.append((
+                np.full(count, launch), pcs - base, pcs, numbers[found.file[known]], found.line[known],
+                np.full(count, rows.number(name)),
+            ))  # fmt: skip
 
 
 def _references(data: memoryview, result: Result) -> list[int]:
