@@ -35,9 +35,7 @@ LEVELS = ("info", "low", "medium", "high", "critical")
 @click.option(
     "--fail-on", type=click.Choice(LEVELS), help="Exit with 1 when a finding is at least this severe."
 )
-@click.option(
-    "--ranks", is_flag=True, help="The reports are the ranks of one job: judge them as one."
-)
+@click.option("--ranks", is_flag=True, help="The reports are the ranks of one job: judge them as one.")
 @click.option("--strict", is_flag=True, help="Exit with 1 also when a rule could not be judged.")
 @options.PRIVATE
 @click.pass_obj
