@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-EXTENT = 1 << 20
+EXTENT = 4 << 20
 """Bytes of the file that a pass keeps resident behind it."""
 _SLICE = 4 << 20
 """Bytes of the file that are decoded at once: one slice for a report of one kernel."""
