@@ -11,7 +11,7 @@ Two jobs, each in a fresh process per reader and repetition; the best time of ea
     all      every metric, and every instance with its correlation id
 
 Both readers open the same files and must see the same number of values, else the ratio is not printed. Times start
-after the imports and end when the values are held (a table here, Python lists there). Memory is the peak resident size
+after the imports (and after the list of installed readers was made) and end when the values are held (a table here, Python lists there). Memory is the peak resident size
 of the process. --unpacked first unpacks `.ncu-repz` files, so that neither reader's time includes zstd.
 """
 
@@ -100,6 +100,9 @@ def child(reader: str, job: str, folder: Path, wanted_file: Path) -> None:
     wanted = frozenset(wanted_file.read_text().split()) if job == "wanted" else None
     if reader == "profrx":
         import profrx_parsers.ncu.rep  # noqa: F401
+        from profrx_parsers.registry import readers
+
+        readers()  # once per process, like the libraries that the other reader loads: it looks for installed readers
     else:
         import ncu_report  # noqa: F401
     began = time.perf_counter()
@@ -188,7 +191,7 @@ def main() -> None:
     parser.add_argument(
         "--wanted", type=Path, help="metric names, one a line (default: those of the default pack)"
     )
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--unpacked", action="store_true")
     parser.add_argument("--write-wanted", type=Path)
     parser.add_argument("--diagnose", type=Path)
