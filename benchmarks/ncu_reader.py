@@ -11,7 +11,8 @@ Two jobs, each in a fresh process per reader and repetition; the best time of ea
     all      every metric, and every instance with its correlation id
 
 Both readers open the same files and must see the same number of values, else the ratio is not printed. Times start
-after the imports (and after the list of installed readers was made) and end when the values are held (a table here, Python lists there). Memory is the peak resident size
+after the imports (and after the list of installed readers was made) and end when the values are held (a table here,
+Python lists there). Memory is the peak resident size
 of the process. --unpacked first unpacks `.ncu-repz` files, so that neither reader's time includes zstd.
 """
 
