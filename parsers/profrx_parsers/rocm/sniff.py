@@ -26,6 +26,8 @@ _OUTPUT = re.compile(
 _COMMON = re.compile(r"(?:(.*)/)?(?:[^/]*_)?results\.(?:csv|db|json(?:\.gz)?)")
 """Names that other programs use too: the content decides."""
 _PASS_DIR = re.compile(r"(?:pass|pmc)_\d+")
+_NO_REPORT = frozenset(f"profrx_parsers.rocm.inputs:read_{kind}" for kind in ("request", "pftrace"))
+"""Readers of what lies beside a capture and is none."""
 
 
 def header(data: bytes) -> list[str] | None:
@@ -62,7 +64,7 @@ def workload(head: Head) -> Match | None:
     places = {m[1] or "" for name in names if (m := _WORKLOAD.fullmatch(name))}
     packed = {m[1] or "" for name in names if (m := _PACKED_PASS.fullmatch(name))}
     places |= {place for place in packed if f"{place}/sysinfo.csv".lstrip("/") in names}
-    if len(places) != 1:
+    if len(places) != 1 or _others(head, *places):
         return None
     return Match("holds the counter files of rocprof-compute (pmc_perf.csv or its passes)")
 
@@ -75,9 +77,29 @@ def outputs(head: Head) -> Match | None:
         if found or (_COMMON.fullmatch(name) and _is_ours(head.path, name)):
             folders = name.split("/")[:-1]
             places.add("/".join(p for p in folders if not _PASS_DIR.fullmatch(p)))
-    if len(places) != 1:
+    if len(places) != 1 or _others(head, *places):
         return None
     return Match("holds the output files of one rocprof run")
+
+
+def _others(head: Head, place: str) -> bool:
+    """Whether a report lies outside `place`: then the folder is a collection, and this capture a part of it."""
+    from profrx_parsers.errors import InputError
+    from profrx_parsers.registry import readers, sniff
+    from profrx_parsers.source import open_source
+
+    suffixes = tuple(s for d in readers().values() if d.reader not in _NO_REPORT for s in d.suffixes)
+    outside = [] if not place else [n for n in head.members if not n.startswith(f"{place}/")]
+    for name in outside:
+        if not name.lower().endswith(suffixes):
+            continue
+        try:
+            hits = sniff(open_source(os.path.join(head.path, name))[1])
+        except InputError:
+            continue
+        if hits and hits[0][1].certain and hits[0][0].reader not in _NO_REPORT:
+            return True
+    return False
 
 
 def _is_ours(folder: str, name: str) -> bool:

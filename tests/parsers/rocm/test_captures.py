@@ -299,6 +299,21 @@ def test_two_runs_side_by_side_are_not_one_capture(rocm: Path, tmp_path: Path) -
     assert caught.value.code == "input-folder"
 
 
+@pytest.mark.parametrize("case", ["compute-wide", "v3-csv"])
+def test_a_folder_of_reports_is_not_the_capture_in_one_of_its_folders(
+    case: str, rocm: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(rocm / case, tmp_path / "runs" / "a")
+    (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "counters.txt").write_text("pmc: SQ_WAVES GRBM_GUI_ACTIVE\n")
+    (tmp_path / "empty.csv").touch()
+    assert open_report(tmp_path).table("launches").num_rows
+    shutil.copy(rocm / "rpd" / "trace.rpd", tmp_path)
+    with pytest.raises(InputError) as caught:
+        open_report(tmp_path)
+    assert caught.value.code == "input-folder"
+
+
 def test_nested_and_crossing_ranges() -> None:
     starts, ends = np.array([0, 10, 12, 40]), np.array([100, 20, 14, 120])
     times, paths = open_paths(starts, ends, ["epoch", "step", "load", "other"])
