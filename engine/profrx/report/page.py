@@ -86,6 +86,8 @@ class Page:
     vendor: tuple[VendorFinding, ...]
     nothing: str = ""
     """Why there is nothing to say, when there is nothing."""
+    alone: str = ""
+    """What is said of the only kernel, when there is one only."""
     several: bool = False
     """Whether the report holds more than one kernel (then kernels are named everywhere)."""
     footer: str = ""
@@ -108,8 +110,9 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
     several = len(report.kernels) > 1
     listed = [advice(one) for one in report.findings]
     worth = [a for a, one in zip(listed, report.findings, strict=True) if top or focus.worth(one)]
-    fixes = [a for a in listed if a.fixes and a.cause not in HYGIENE]
-    best = next((a for a in fixes if a.ranked), next(iter(fixes), None))
+    best = _best(worth) or _best(listed)
+    if best and best not in worth:
+        worth.insert(0, best)
     open_ = gaps(report)
     too_little = scarce.lede(report, open_)
     explained = _explained(report)
@@ -149,9 +152,28 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         problems=tuple(p for p in report.problems if p.severity != "info" or not report.kernels),
         vendor=tuple(report.vendor),
         nothing="" if too_little else _nothing(report),
+        alone=_alone(report, kernels),
         several=several,
         footer=footer,
     )
+
+
+def _best(among: list[Advice]) -> Advice | None:
+    """Return the top fix: the first that is ranked by what it saves, else the first that says what to do."""
+    fixes = [a for a in among if a.fixes and a.cause not in HYGIENE]
+    return next((a for a in fixes if a.ranked), next(iter(fixes), None))
+
+
+def _alone(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
+    """Return the verdict of a report's only kernel; a timeline has none to give, and some reports no times."""
+    if len(kernels) != 1:
+        return ""
+    launches = numbers.plural(report.kernels[0].launches, "launch", "launches")
+    timed = report.kernels[0].duration_ns is not None
+    took = f"{kernels[0].time} in {launches}." if timed else f"{launches} without a time."
+    if not kernels[0].verdict and isinstance(report.summary.busy, dict):
+        return took
+    return f"{kernels[0].verdict or 'Unknown'}: {took}"
 
 
 def _warnings(report: ReportFindings) -> tuple[str, ...]:
@@ -196,7 +218,9 @@ def _lede(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
         return ""
     if len(kernels) > 1:
         name = first.short.replace("`", "'")
-        said = f"`{name}`, {first.share} of the time, is {first.verdict.lower()}."
+        timed = all(row.duration_ns is not None for row in report.kernels)
+        time = "the time" if timed else "the time that is known"
+        said = f"`{name}`, {first.share} of {time}, is {first.verdict.lower()}."
         return f"{said} {first.because}".rstrip()
     return f"{first.verdict}. {first.because}" if first.because else f"{first.verdict}."
 
@@ -241,7 +265,7 @@ def _nothing(report: ReportFindings) -> str:
     if report.findings or isinstance(report.summary.busy, dict):
         return ""
     if not report.kernels and not report.verdicts:
-        return "This input holds nothing that can be judged: no kernel, no timeline."
+        return "Nothing to judge: no kernel was read or chosen, and there is no timeline."
     if report.unknown and report.coverage is not None:
         judged = numbers.plural(report.coverage.judged, "rule")
         rest = report.coverage.rules - report.coverage.judged
