@@ -152,10 +152,11 @@ def test_what_the_recorders_say_is_joined(fixtures: Path) -> None:
 
 
 def test_a_rank_that_cannot_be_read_is_told_and_left_out(fixtures: Path, tmp_path: Path) -> None:
-    good = fixtures / "nsys/healthy-training/report.nsys-rep"
+    names = [f"rank-straggler-split-rank{rank}/report.nsys-rep" for rank in (0, 1)]
+    good, other = (fixtures / "nsys" / name for name in names)
     bad = tmp_path / "rank1.nsys-rep"
     bad.write_bytes(b"nothing")
-    found = diagnose([good, bad, good], ranks=True)
+    found = diagnose([good, bad, other], ranks=True)
     assert [one.source for one in found.failed] == [str(bad)]
     assert len(found.reports) == 1
-    assert found.reports[0].source == "ranks: " + ", ".join(["healthy-training/report.nsys-rep"] * 2)
+    assert found.reports[0].source == "ranks: " + ", ".join(names)

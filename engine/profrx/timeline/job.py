@@ -50,11 +50,25 @@ def job_of(reports: Sequence[Report], classes: Path = DEFAULT) -> Report:
         UsageError: fewer than two reports, more than `MAX_RANKS`, or reports of several tools.
     """
     if not 1 < len(reports) <= MAX_RANKS:
-        raise UsageError("usage-ranks", f"{len(reports)} reports are no ranks of a job: 2 to {MAX_RANKS} are")
+        raise UsageError(
+            "usage-ranks",
+            f"a job has 2 to {MAX_RANKS} ranks, and {len(reports)} of the reports can be read",
+            next_step="give the report of every rank, or leave out --ranks",
+        )
     tools = sorted({str(report.info.tool) for report in reports})
     if len(tools) > 1:
         raise UsageError(
-            "usage-ranks", f"ranks of one job are captured with one tool, these with {', '.join(tools)}"
+            "usage-ranks",
+            f"ranks of one job are captured with one tool, these with {', '.join(tools)}",
+            next_step="give the timelines of one tool",
+        )
+    digests = [report.info.sha256 for report in reports]
+    if twice := next((r for r in reports if r.info.sha256 and digests.count(r.info.sha256) > 1), None):
+        raise UsageError(
+            "usage-ranks",
+            "this report is given twice: each rank has one of its own",
+            where=twice.info.source,
+            next_step="give the report of every rank once",
         )
     reports = _in_order(reports)
     job = _Job(reports, classes)
