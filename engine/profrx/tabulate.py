@@ -83,7 +83,7 @@ def tables(
 def _near(word: str, known: Sequence[str] | dict[str, Any]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    near = get_close_matches(word, list(known), n=1, cutoff=0.65)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

@@ -161,7 +161,7 @@ def open_source(path: str | os.PathLike[str]) -> tuple[Source, Head]:
                 "input-not-a-file",
                 "this is neither a file nor a folder",
                 where=name,
-                next_step="give a report file or a folder of reports",
+                next_step="give a report, or a folder that is one capture",
             )
         with where.open("rb") as file:
             start = file.read(HEAD_BYTES)

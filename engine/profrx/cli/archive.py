@@ -9,7 +9,22 @@ import click
 from profrx.cli import options
 from profrx.cli.exits import Exit
 from profrx.cli.output import choose, emit
+from profrx.cli.suggest import did_you_mean
+from profrx_parsers.errors import UsageError
 
+LEAST_TEXT = 3
+TREND = (
+    "kernel",
+    "device",
+    "grid",
+    "block",
+    "reports",
+    "first_ns",
+    "last_ns",
+    "verdict",
+    "changes",
+    "setup_changes",
+)
 ARCHIVE = click.argument("archive", type=click.Path(dir_okay=False))
 
 
@@ -58,6 +73,12 @@ def query(
 
             found = pa.table({"question": list(QUERIES), "answers": [q.title for q in QUERIES.values()]})
         else:
+            if question not in QUERIES and len(question.split()) == 1:
+                raise UsageError(
+                    "query-failed",
+                    f"no question is called {question!r}{did_you_mean(question, QUERIES)}",
+                    next_step="`profrx archive query ARCHIVE` lists them; SQL works, too",
+                )
             found = store.query(QUERIES[question].sql if question in QUERIES else question)
         emit(tabulate.write(found, choose(format_, output, tabulate.FORMATS, "text")), output)
     return Exit.CLEAN
@@ -66,14 +87,19 @@ def query(
 @archive.command("search", short_help="Kernel names that hold a text.")
 @ARCHIVE
 @click.argument("text")
-def search(archive: str, text: str) -> Exit:
+@click.pass_obj
+def search(state: dict[str, bool], archive: str, text: str) -> Exit:
     """Print the kernel names that contain TEXT (three characters or more)."""
     from profrx.archive import Archive
     from profrx.report.escape import clean
 
     with Archive(archive, readonly=True) as store:
-        for name in store.search(text):
-            click.echo(clean(name))
+        found = store.search(text)
+    for name in found:
+        click.echo(clean(name))
+    if not found and not state["quiet"]:
+        short = "; a text of fewer than three characters finds nothing" if len(text) < LEAST_TEXT else ""
+        click.echo(f"no kernel name contains {text!r}{short}", err=True)
     return Exit.CLEAN
 
 
@@ -85,7 +111,15 @@ def search(archive: str, text: str) -> Exit:
 )
 @options.format_option("text", "json", "csv")
 @options.OUTPUT
-def trend(archive: str, kernel: str | None, limit: int, format_: str | None, output: str | None) -> Exit:
+@click.pass_obj
+def trend(
+    state: dict[str, bool],
+    archive: str,
+    kernel: str | None,
+    limit: int,
+    format_: str | None,
+    output: str | None,
+) -> Exit:
     """Show each kernel, device and launch shape over time, with change points (Pettitt's test) and set-up changes."""
     import pyarrow as pa
 
@@ -115,8 +149,11 @@ def trend(archive: str, kernel: str | None, limit: int, format_: str | None, out
                     ),
                 }
             )
+        if not rows and not state["quiet"]:
+            click.echo("no kernel with a duration" + (" and that name" if kernel else ""), err=True)
+        found = pa.Table.from_pylist(rows) if rows else pa.table({name: [] for name in TREND})
         emit(
-            tabulate.write(pa.Table.from_pylist(rows), choose(format_, output, tabulate.FORMATS, "text")),
+            tabulate.write(found, choose(format_, output, tabulate.FORMATS, "text")),
             output,
         )
     return Exit.CLEAN

@@ -76,4 +76,8 @@ def batch(
         return Exit.INTERRUPTED
     if result.failed or result.quarantined:
         return Exit.UNREADABLE
-    return Exit.CLEAN if result.analysed + result.rejudged + result.reused else Exit.NOTHING
+    if result.analysed + result.rejudged + result.reused:
+        return Exit.CLEAN
+    if not quiet:
+        click.echo(f"no report below {', '.join(roots)}", err=True)
+    return Exit.NOTHING

@@ -16,5 +16,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(word.lower(), list(known), n=1, cutoff=0.5)
+    near = get_close_matches(word.lower(), list(known), n=1, cutoff=0.65)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -39,6 +39,8 @@ def tables(
 
     kind = choose(format_, output, tabulate.FORMATS, "text")
     if table is None:
+        if columns or rows or kind != "text":
+            raise click.BadOptionUsage("--table", "--columns, --rows and --format need --table TABLE.")
         emit(_list(path, private), output)
         return Exit.CLEAN
     chosen = tuple(c.strip() for c in columns.split(",")) if columns else ()

@@ -119,7 +119,9 @@ def load_settings(path: str | Path) -> Settings:
     try:
         data = path.read_bytes()[: MAX_SETTINGS + 1]
     except OSError as error:
-        raise UsageError("settings", f"cannot read it: {error.strerror}", where=str(path)) from error
+        raise UsageError(
+            "settings", f"cannot read it: {error.strerror}", where=str(path), next_step="check the path"
+        ) from error
     if len(data) > MAX_SETTINGS:
         raise UsageError("settings", f"it has more than {MAX_SETTINGS} bytes", where=str(path))
     try:

@@ -153,9 +153,9 @@ def read(source: Source, wanted: Wanted = EVERYTHING) -> Report:
     except (sqlite3.Error, UnicodeDecodeError) as err:
         raise InputError(
             "nsys-unreadable",
-            f"SQLite cannot open this export: {err}",
+            f"SQLite cannot open this database: {err}",
             where=source.name,
-            next_step="the export was interrupted or the copy failed: nsys export --type sqlite REPORT",
+            next_step="copy it again with its -wal file; an export of nsys: nsys export --type sqlite REPORT",
         ) from err
     finally:
         if source.packed and os.name == "posix":

@@ -10,7 +10,8 @@ import click
 from profrx.cli import options
 from profrx.cli.exits import Exit
 from profrx.cli.output import choose, emit
-from profrx_parsers.errors import RuleError
+from profrx.cli.suggest import did_you_mean
+from profrx_parsers.errors import RuleError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +60,19 @@ def load(paths: tuple[str, ...], checked: bool = True) -> tuple[Pack, frozenset[
         return load_pack(paths, checked=checked), only if paths else None
     except PackError as err:
         raise RuleError(err.code, str(err), next_step="give a .rule file or a folder of them") from err
+
+
+def chosen(pack: Pack, only: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `only`, once each name is known to be declared."""
+    known = {**pack.metrics, **pack.guards, **pack.verdicts, **pack.rules}
+    for name in only:
+        if name not in known:
+            raise UsageError(
+                "unknown-rule",
+                f"no rule, verdict, guard or metric is called {name!r}{did_you_mean(name, known)}",
+                next_step="`profrx rules list` and `profrx rules list --metrics` name them all",
+            )
+    return only
 
 
 def declared_in(pack: Pack, files: frozenset[str]) -> tuple[str, ...]:

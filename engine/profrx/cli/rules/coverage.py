@@ -11,6 +11,7 @@ import click
 from profrx.cli import options
 from profrx.cli.exits import Exit
 from profrx.cli.output import choose, emit
+from profrx.cli.rules.check import chosen as named
 from profrx.cli.rules.check import declared_in, load
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def coverage(
 
     kind = choose(format_, output, FORMATS, "text")
     pack, files = load(paths)
-    chosen = only or (declared_in(pack, files) if files is not None else ())
+    chosen = named(pack, only) or (declared_in(pack, files) if files is not None else ())
     found = coverage_(pack, only=chosen, mutate=not no_mutants) if chosen or files is None else []
     emit(json.dumps([asdict(one) for one in found], indent=2) if kind == "json" else _text(found), output)
     mutants = sum(one.mutants for one in found)

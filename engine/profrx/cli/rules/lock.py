@@ -34,7 +34,7 @@ def lock(paths: tuple[str, ...], check: Path | None, output: str | None) -> Exit
     except (OSError, UnicodeDecodeError, ValueError) as err:
         raise UsageError(
             "lock-unreadable",
-            str(err),
+            (err.strerror or str(err)) if isinstance(err, OSError) else str(err),
             where=str(check),
             next_step="write one with `profrx rules lock -o FILE`",
         ) from err

@@ -13,6 +13,7 @@ import click
 from profrx.cli import options
 from profrx.cli.exits import Exit
 from profrx.cli.output import choose, emit
+from profrx.cli.rules.check import chosen as named
 from profrx.cli.rules.check import declared_in, load
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def test(
 
     kind = choose(format_, output, FORMATS, "text")
     pack, files = load(paths)
-    chosen = only or (declared_in(pack, files) if files is not None else ())
+    chosen = named(pack, only) or (declared_in(pack, files) if files is not None else ())
     report = run_tests(pack, only=chosen, params=options.parse_params(params), root=root)
     if files is not None and not chosen:
         report = TestReport((), report.load_errors)
