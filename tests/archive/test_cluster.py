@@ -10,12 +10,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from profrx.archive import Archive, batch
+from profrx.archive import Archive, batch, pool
 from profrx_parsers.errors import InputError, UsageError
 
 Make = Callable[..., Path]
@@ -74,6 +77,41 @@ def test_a_report_that_kills_workers_is_set_aside(many: Make, tmp_path: Path) ->
     root = many(6, "crash")
     result = batch([root], tmp_path / "a.sqlite", cluster="local:2")
     assert (result.analysed, result.quarantined) == (5, 1)
+
+
+class _Together(Executor):
+    """Workers on which whatever waits in a queue dies with its neighbours; a report alone dies only by itself."""
+
+    def __init__(self) -> None:
+        self.sent: Counter[str] = Counter()
+
+    def submit(self, function: Any, /, *args: Any, **_: Any) -> Future[Any]:
+        (task,) = args
+        names = [item.uri for item in task.items]
+        self.sent.update(names)
+        future: Future[Any] = Future()
+        if len(names) > 1 or self.sent[names[0]] < 3 or "crash" in names[0]:
+            future.set_exception(RuntimeError("KilledWorker"))
+        else:
+            future.set_result(function(task))
+        return future
+
+
+def test_neighbours_that_die_with_a_killer_are_read_alone_before_any_verdict(
+    many: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = _Together()
+
+    @contextlib.contextmanager
+    def cluster(*_: object) -> Iterator[pool.Pool]:
+        yield pool.Pool(executor, 2, lambda: executor, lambda: executor, survives=True)
+
+    monkeypatch.setattr(pool, "cluster", cluster)
+    root = many(3, "crash")
+    result = batch([root], tmp_path / "a.sqlite", cluster="anywhere")
+    assert (result.analysed, result.quarantined) == (2, 1)
+    assert [line for line in result.trouble if "crash" in line and "report-crash" in line] == result.trouble
+    assert set(executor.sent.values()) == {3}  # in a chunk, by itself, and with nothing else in flight
 
 
 def _cluster(port: int) -> list[subprocess.Popen[bytes]]:

@@ -3,7 +3,7 @@
 The coordinator walks, sends chunks of items to a pool, and commits each report's record in a transaction of
 its own. Killing it at any moment loses at most the chunks in flight; running it again does only what is
 missing. A worker that crashes takes its chunk down; the chunk's items are then run one by one and the one
-that breaks a worker again is quarantined with the reason.
+that breaks a worker again, while nothing else is in flight, is quarantined with the reason.
 """
 
 from __future__ import annotations
@@ -144,6 +144,7 @@ class _Run:
         self.known = store.known()
         self.result = BatchResult()
         self.flying: dict[Future[list[Answer]], Task] = {}
+        self.suspects: list[Task] = []
 
     def all(self, roots: list[str]) -> None:
         tasks = self._tasks(inputs.walk(roots))
@@ -156,6 +157,7 @@ class _Run:
                 else:
                     self._send(task)
             self._harvest()
+        self._try_suspects()
         self.result.stopped = self.stop.name
         for future in self.flying:
             future.cancel()
@@ -218,13 +220,37 @@ class _Run:
                 lost.append(task)
             except InputError:
                 raise
-            except Exception as err:  # a cluster's own ways of saying that a worker died
+            except Exception:  # a cluster's own ways of saying that a worker died
                 if not self.pool.survives:
                     raise
-                lost.append(task) if len(task.items) > 1 else self._blame(task, err, 0.0)
+                # tasks that waited on the same worker die with it, again and again when workers are few
+                (lost if len(task.items) > 1 else self.suspects).append(task)
         if lost:
             self._broken(lost)
         self.progress.tick(self.result)
+
+    def _try_suspects(self) -> None:
+        """Read each report that workers of a cluster died with while nothing else is in flight, then judge it."""
+        for task in self.suspects:
+            if self.stop.name:
+                return
+            self._send(task)
+            (future,) = self.flying
+            while not future.done() and not self.stop.name:
+                if not self.pool.alive():
+                    raise _cluster_lost()
+                wait(self.flying, timeout=0.5)
+                self.progress.tick(self.result)
+            if not future.done():
+                return
+            del self.flying[future]
+            died = future.exception()
+            if died is None:
+                self._store(task, future.result())
+            elif self.pool.alive():
+                self._blame(task, died, 0.0)
+            else:
+                raise _cluster_lost() from died
 
     def _broken(self, lost: list[Task]) -> None:
         """A worker died: everything in flight is suspect; run each item alone."""
