@@ -5,6 +5,7 @@ How long each takes is measured by benchmarks/rules_load.py.
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from profrx.language import check as checks
 from profrx.language import scan
-from profrx.language.check import check, without_broken
+from profrx.language.check import check, reachable, regions, without_broken
 from profrx.language.format import format_text
 from profrx.language.pack import Source, assemble
 from profrx.language.parse import RuleSyntaxError, parse_expr, read
@@ -149,3 +150,38 @@ def test_a_chain_of_broken_declarations_ends_after_a_few_rounds(monkeypatch: pyt
     assert not [name for name in pack.metrics if name.startswith("a.")]
     assert "b.sound" in pack.metrics
     assert "sm.throughput" in pack.metrics
+
+
+def _wide(above: int, count: int = 400) -> str:
+    """Rules that each hang under the `above` before them."""
+    rules = []
+    for i in range(count):
+        under = ", ".join(f"u{j}" for j in range(max(0, i - above), i))
+        rules.append(
+            f'rule u{i} {{ title "t" {"under " + under if i else ""} when sm.throughput > 5 % because "x" }}'
+        )
+    return "\n".join(rules)
+
+
+def test_parents_of_parents_are_looked_at_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule under 40 rules under 40 rules each: looking at all conditions for each of them took minutes."""
+    looked = []
+    monkeypatch.setattr(
+        reachable, "parts", lambda formula: looked.append(regions.parts(formula)) or looked[-1]
+    )
+    base = Source("base", "catalogue.rule", CATALOGUE.encode())
+    pack = assemble([base, Source("user", "u.rule", _wide(40).encode())])
+    assert not [d for d in check(pack) if d.severity == "error"]
+    assert looked
+    assert sum(looked) <= reachable.MAX_WORK + max(looked)
+
+
+def test_the_collector_is_on_again_after_a_check() -> None:
+    check(assemble([Source("base", "catalogue.rule", CATALOGUE.encode())]))
+    assert gc.isenabled()
+
+
+def test_a_number_of_many_digits_is_not_repeated_in_full() -> None:
+    found = read(f'rule r {{ title "R" because "b" when sm.throughput > {"9" * 60_000} % }}').diagnostics
+    assert [d.code for d in found] == ["number-too-large"]
+    assert len(found[0].message) < 100

@@ -22,6 +22,11 @@ from profrx.language.text import decode
 _NUMBER = re.compile(r"[\d_.]+(?:[eE][+-]?\d+)?")
 
 
+def _shown(number: str) -> str:
+    """A number as written, cut where nobody would count its digits."""
+    return number if len(number) <= 40 else f"{number[:20]}… ({len(number)} characters)"
+
+
 @dataclass(slots=True, eq=False)
 class Item:
     """One statement of a block: its keyword, its parsed value, its place."""
@@ -105,14 +110,16 @@ class Builder:
             number, unit = match[0], token[match.end() :].lstrip()
         value = float(number.replace("_", ""))
         if value == math.inf:
-            self.report("number-too-large", f"{number} is larger than a number can be", self.span([token]))
+            self.report(
+                "number-too-large", f"{_shown(number)} is larger than a number can be", self.span([token])
+            )
         return value, unit
 
     def whole(self, token: Token, what: str) -> int:
         """An integer of at least 0, for versions and counts."""
         value, _ = self.number(token)
         if not value.is_integer() or value > 1e9:
-            self.report("whole-number", f"{what} is a whole number, not {token}", self.span([token]))
+            self.report("whole-number", f"{what} is a whole number, not {_shown(token)}", self.span([token]))
             return 1
         return int(value)
 

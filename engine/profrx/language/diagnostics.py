@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Any, Literal
 
 from profrx.language.ast import NOWHERE, Span
@@ -160,8 +161,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``did you mean x?`` for the nearest of `known`, or nothing; long words and far lengths are not compared."""
     if len(word) > 80:
         return ""
-    near = [one for one in known if abs(len(one) - len(word)) <= 2 + len(word) // 2][:MAX_COMPARED]
+    near = (one for one in known if abs(len(one) - len(word)) <= 2 + len(word) // 2)
+    close = _close(word, tuple(islice(near, MAX_COMPARED)))
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+@lru_cache(256)
+def _close(word: str, near: tuple[str, ...]) -> list[str]:
+    """The names most alike; a word is often misspelt in many places."""
     from difflib import get_close_matches
 
-    close = get_close_matches(word, near, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    return get_close_matches(word, near, n=3, cutoff=0.6)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
@@ -112,42 +113,47 @@ def load_pack(
     return _loaded(sources, checked, tests)
 
 
+@contextmanager
+def unswept() -> Iterator[None]:
+    """Leave the collector out: a hundred thousand nodes live through this, none of them garbage."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@unswept()
 def _loaded(sources: list[Source], checked: bool, tests: bool) -> Pack:
     """A pack, parsed and checked as far as the cache does not know it: pack by pack, so that only yours is parsed."""
     from profrx.language import cache
 
-    collecting = gc.isenabled()
-    gc.disable()  # a hundred thousand nodes, none of them garbage
-    try:
-        mode = "" if tests else "without tests "
-        groups = {
-            name: [s for s in sources if s.pack == name] for name in dict.fromkeys(s.pack for s in sources)
-        }
-        known: dict[str, Declarations] = {}
-        missed: dict[str, list[Source]] = {}
-        for group in groups.values():
-            key = mode + _digest(group)
-            kept = cache.load(key, {source.name: source.data.decode("utf-8", "replace") for source in group})
-            if kept is None:
-                missed[key] = group
-            known |= kept or {}
-        fresh: dict[str, Declarations] = {}
-        pack = assemble(sources, known, fresh, tests)
-        faulty = {diagnostic.span.file for diagnostic in pack.diagnostics}
-        for key, group in missed.items():
-            if all(source.name in fresh and source.name not in faulty for source in group):
-                cache.keep(key, {source.name: fresh[source.name] for source in group})
-        if not checked or cache.is_good(mode + pack.digest):
-            return pack
-        from profrx.language.check import without_broken
-
-        pack = without_broken(pack)
-        if not pack.diagnostics:
-            cache.mark_good(mode + pack.digest)
+    mode = "" if tests else "without tests "
+    groups = {name: [s for s in sources if s.pack == name] for name in dict.fromkeys(s.pack for s in sources)}
+    known: dict[str, Declarations] = {}
+    missed: dict[str, list[Source]] = {}
+    for group in groups.values():
+        key = mode + _digest(group)
+        kept = cache.load(key, {source.name: source.data.decode("utf-8", "replace") for source in group})
+        if kept is None:
+            missed[key] = group
+        known |= kept or {}
+    fresh: dict[str, Declarations] = {}
+    pack = assemble(sources, known, fresh, tests)
+    faulty = {diagnostic.span.file for diagnostic in pack.diagnostics}
+    for key, group in missed.items():
+        if all(source.name in fresh and source.name not in faulty for source in group):
+            cache.keep(key, {source.name: fresh[source.name] for source in group})
+    if not checked or cache.is_good(mode + pack.digest):
         return pack
-    finally:
-        if collecting:
-            gc.enable()
+    from profrx.language.check import without_broken
+
+    pack = without_broken(pack)
+    if not pack.diagnostics:
+        cache.mark_good(mode + pack.digest)
+    return pack
 
 
 def user_sources(path: Path) -> list[Source]:

@@ -19,7 +19,7 @@ MAX_DECLARATION = 64 << 10
 """Characters of one declaration."""
 MAX_DEPTH = 100
 """Nested brackets or operators in one expression."""
-MAX_TOKENS = 120_000
+MAX_TOKENS = 60_000
 """Words, numbers, strings and signs in one rule file."""
 MAX_CHAIN = 150
 """Nested operators of an expression with all the lets it reads; also metrics computed from metrics."""

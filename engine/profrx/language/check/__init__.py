@@ -13,7 +13,7 @@ from profrx.language.check.patterns import patterns
 from profrx.language.check.tree import cycles
 from profrx.language.check.units import units
 from profrx.language.diagnostics import Diagnostic, capped
-from profrx.language.pack import Pack
+from profrx.language.pack import Pack, unswept
 from profrx.language.walk import mentioned
 
 Pass = Callable[[Context], None]
@@ -45,6 +45,7 @@ ESSENTIAL: tuple[Pass, ...] = (limits, names, units, patterns, cycles)
 """What evaluation relies on."""
 
 
+@unswept()
 def check(pack: Pack, only: Iterable[str] | None = None) -> tuple[Diagnostic, ...]:
     """Judge the declarations of a pack, or those of the files named in `only`; loading mistakes come first."""
     context = Context(pack, frozenset(only) if only is not None else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from functools import lru_cache
 
 from profrx.language import ast
 from profrx.language.check.context import Context
@@ -43,6 +44,7 @@ _PLAIN = re.compile(
 """Patterns of constructs that mean the same to RE2 and to Python."""
 
 
+@lru_cache(1024)
 def re2_problem(pattern: str) -> str:
     """What RE2 says against a pattern; nothing when it takes it.
 

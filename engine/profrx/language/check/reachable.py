@@ -5,7 +5,10 @@ from __future__ import annotations
 from profrx.language import ast
 from profrx.language.check.context import Context
 from profrx.language.check.formula import And, Compiler, Formula, Or, TooComplex
-from profrx.language.check.regions import Space, variables
+from profrx.language.check.regions import Space, parts, variables
+
+MAX_WORK = 100_000
+"""Parts of parents' conditions that are looked at in one check; what is beyond is not proved."""
 
 
 class _Parents:
@@ -16,6 +19,17 @@ class _Parents:
         self.compiler = Compiler()
         self.rows = {row.name: (v, row) for v in context.pack.verdicts.values() for row in v.rows}
         self.known: dict[str, Formula | None] = {}
+        self.sizes: dict[str, int] = {}
+        self.work = 0
+
+    def affordable(self, name: str) -> Formula | None:
+        """The formula, as long as those asked for so far are not too large together."""
+        if self.work > MAX_WORK or (formula := self.of(name)) is None:
+            return None
+        if name not in self.sizes:
+            self.sizes[name] = parts(formula)
+        self.work += self.sizes[name]
+        return formula if self.work <= MAX_WORK else None
 
     def of(self, name: str, depth: int = 0) -> Formula | None:
         """The formula; None when it cannot be told."""
@@ -52,7 +66,7 @@ def reachable(context: Context) -> None:
             continue
         try:
             own = parents.compiler.condition(node.when, context.scope(node))
-            shut = [name for name in node.under if _excludes(parents.of(name), own)]
+            shut = [name for name in node.under if _excludes(parents.affordable(name), own)]
         except TooComplex:
             continue
         for name in shut:

@@ -136,6 +136,23 @@ def variables(formulas: Sequence[Formula]) -> list[Variable]:
     return list(dict.fromkeys(variable for atom in _atoms(formulas) for variable in atom.variables))
 
 
+def parts(formula: Formula) -> int:
+    """How much there is to look at in a formula: its nodes and their links, what is shared once."""
+    pending, seen, count = [formula], set(), 0
+    while pending:
+        one = pending.pop()
+        count += 1
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        match one:
+            case And(below) | Or(below):
+                pending += below
+            case Not(below):
+                pending.append(below)
+    return count
+
+
 def _atoms(formulas: Sequence[Formula]) -> Iterator[Atom]:
     pending, seen = list(formulas), set()
     while pending:
