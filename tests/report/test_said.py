@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from profrx.report.formats import render
 from profrx.report.page import page
 
 if TYPE_CHECKING:
@@ -54,3 +55,11 @@ def test_the_top_fix_is_one_of_the_findings_listed(findings: Findings) -> None:
     assert found.top is not None
     assert [a.title for a in found.findings] == [found.top.title] == ["Of a small kernel"]
     assert found.more_findings == 0
+
+
+@pytest.mark.parametrize("format_", ["md", "html", "text"])
+def test_the_folders_above_an_unreadable_input_are_not_shown(many: Findings, format_: str) -> None:
+    many.failed[0].source = "/home/somebody/captures/no.ncu-rep"
+    made = render(many, format_)
+    assert "somebody" not in made
+    assert "captures/no.ncu-rep" in made

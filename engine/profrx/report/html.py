@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from profrx.report import escape, numbers
 from profrx.report.markdown import NAME_LIMIT, TEMPLATES, estimate
-from profrx.report.page import pages
+from profrx.report.page import pages, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -27,7 +27,7 @@ def render(findings: Findings, *, top: int | None = None) -> str:
             title=escape.clean(made[0].title if len(made) == 1 else f"profrx: {len(made)} reports"),
             pages=made,
             pictures=[inline_svg(page.roofline, prefix=f"r{i}-") for i, page in enumerate(made)],
-            failed=findings.failed,
+            failed=[one.model_copy(update={"source": shown(one.source)}) for one in findings.failed],
             style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         )
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from profrx.report import escape, numbers
-from profrx.report.page import pages
+from profrx.report.page import pages, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ def _failed(findings: Findings) -> str:
     for one in findings.failed:
         step = f" ({escape.markdown(one.next_step)})" if one.next_step else ""
         lines.append(
-            f"* {escape.code(one.source)}: {escape.markdown(one.message)} {escape.markdown(f'[{one.code}]')}{step}"
+            f"* {escape.code(shown(one.source))}: {escape.markdown(one.message)} {escape.markdown(f'[{one.code}]')}{step}"
         )
     return "\n".join(lines)
 

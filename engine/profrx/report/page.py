@@ -121,7 +121,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
     ]
     return Page(
         title=_title(report),
-        source=_shown(report.source),
+        source=shown(report.source),
         lede=_lede(report, kernels) or too_little,
         conditions=tuple(report.conditions.facts.items()),
         missing=tuple(report.conditions.missing),
@@ -182,7 +182,7 @@ def _warnings(report: ReportFindings) -> tuple[str, ...]:
     return tuple(text for text in report.conditions.warnings if not (said and text.startswith("Clocks were")))
 
 
-def _shown(source: str) -> str:
+def shown(source: str) -> str:
     """Return a path without the folders above its own: those name users and machines, not the report."""
     parts = [part for part in source.replace("\\", "/").split("/") if part]
     absolute = source.startswith(("/", "~", "\\")) or source[1:2] == ":"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from profrx.report import escape, numbers
 from profrx.report.grid import grid
-from profrx.report.page import pages
+from profrx.report.page import pages, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,7 +60,10 @@ def render(
         _heading(console, "Could not be read")
         _bullets(
             console,
-            (f"{one.source}: {one.message} [{one.code}]{_step(one.next_step)}" for one in findings.failed),
+            (
+                f"{shown(one.source)}: {one.message} [{one.code}]{_step(one.next_step)}"
+                for one in findings.failed
+            ),
         )
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
