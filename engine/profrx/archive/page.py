@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from profrx.archive.queries import QUERIES
+from profrx.report import numbers
 from profrx.report.escape import code, markdown
 
 if TYPE_CHECKING:
@@ -112,14 +113,17 @@ def page(archive: Archive, *, top: int = TOP) -> str:
 
 def _overview(status: dict[str, int], total: dict[str, Any], devices: list[dict[str, Any]]) -> str:
     ok = status.get("ok", 0)
-    lines = [
-        f"{ok:,} reports judged, {total['launches'] or 0:,} launches, {total['findings'] or 0:,} findings, "
-        f"{_time(total['ns'])} of measured time."
+    counted = [
+        numbers.plural(ok, "report") + " judged",
+        numbers.plural(total["launches"] or 0, "launch", "launches"),
+        numbers.plural(total["findings"] or 0, "finding"),
+        f"{_time(total['ns'])} of measured time" if total["ns"] else "no time measured",
     ]
+    lines = [f"{', '.join(counted)}."]
     if status.get("failed") or status.get("quarantined"):
         lines.append(
-            f"{status.get('failed', 0):,} inputs could not be read, {status.get('quarantined', 0):,} broke the process that "
-            "read them and are set aside."
+            f"{numbers.plural(status.get('failed', 0), 'input')} could not be read; set aside because reading broke the "
+            f"process: {status.get('quarantined', 0):,}."
         )
     if devices:
         named = ", ".join(f"{markdown(d['name'] or 'unknown')} ({d['reports']:,})" for d in devices[:6])
