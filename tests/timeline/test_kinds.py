@@ -278,6 +278,24 @@ def test_a_layer_that_takes_longer_than_its_kind(judge: Judge) -> None:
     assert not loud(found)
 
 
+def test_a_layer_that_sends_what_all_computed(judge: Judge) -> None:
+    export = Export(session=4_000_000)
+    at = 10_000
+    for step in range(10):
+        export.range(f"step {step}", at - 500, 12 * 1010 - 10)
+        for layer in range(12):
+            export.range(f"layer_{layer}", at - 400, 150)
+            for k in range(10):
+                sends = layer == 11 or (layer == 3 and k == 0)
+                name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL" if sends and k != 5 else f"work{k % 3}"
+                export.kernel(at + k * 101, 100, called=at - 390 + k * 10, name=name)
+            at += 1010
+    (finding,) = [f for f in judge(export).findings if f.rule == "layer-communicates"]
+    assert finding.because.startswith("90% of the communication starts in it and 1% of the other kernel time")
+    assert finding.subject.name is not None
+    assert finding.subject.name.endswith("layer_11")
+
+
 def test_phases_of_little_work_are_named(judge: Judge) -> None:
     export = Export(session=4_000_000)
     at = 10_000

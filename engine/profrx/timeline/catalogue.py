@@ -238,4 +238,14 @@ RANGE_METRICS: tuple[Metric, ...] = (
         "GPU time beyond the median of its kind / window_ns",
         "fewer than four, or not the row that stands for them",
     ),
+    _m(
+        "sibling_comm_share",
+        "communication kernels launched in it over all steps / all communication (sums of durations)",
+        "no communication, fewer than four, or not the row that stands for them",
+    ),
+    _m(
+        "sibling_compute_share",
+        "other kernels launched in it over all steps / all others (sums of durations)",
+        "no other kernels, fewer than four, or not the row that stands for them",
+    ),
 )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 STEPS = re.compile(r"step|iter|batch|epoch|warm|request|token|frame|run\b|rep\b|trial", re.IGNORECASE)
 LEAST = 4
 """Members from which a middle and a spread mean something."""
+PARTS = ("comm_share", "compute_share")
+"""What a row holds of all communication, and of all other kernel time."""
 FENCE = 1.5
 """Quartile ranges above the upper quartile from which a member stands out (Tukey's fence)."""
 
@@ -68,3 +70,6 @@ def _mark(
         row["sibling_ratio"] = time / middle if middle else None
         row["sibling_fence_ratio"] = time / fence if fence else None
         row["sibling_excess_share"] = max(time - middle, 0.0) / window if window else None
+        for kind in PARTS:
+            parts = [rows[at].get(kind) for at in found]
+            row[f"sibling_{kind}"] = None if None in parts else sum(float(part or 0.0) for part in parts)

@@ -238,6 +238,9 @@ class Metrics:
         is_kernel = (work.kind == KERNEL) & (work.path.codes >= 0)
         order = np.argsort(work.path.codes, kind="stable")
         bounds = np.searchsorted(work.path.codes[order], np.arange(len(work.path.texts) + 1))
+        talks = np.array([*(kind == "communication" for kind in self.kernel_class), False])[work.name.codes]
+        spent = np.where(work.kind == KERNEL, work.end - work.start, 0)
+        talking, computing = np.where(talks, spent, 0), np.where(talks, 0, spent)
         rows_out = []
         for path, codes in members.items():
             chosen = np.concatenate([order[bounds[c] : bounds[c + 1]] for c in codes])
@@ -245,9 +248,17 @@ class Metrics:
             if len(chosen):
                 values = _range_values(work, chosen, idle, window)
                 values["idle_late_ns"] = float(late[chosen].sum()) / len(devices)
+                values["comm_share"] = _part_of(talking, chosen)
+                values["compute_share"] = _part_of(computing, chosen)
                 rows_out.append(_row(path, path, values["gpu_busy_ns"], values))
         rows_out.sort(key=lambda r: -(r["weight_ns"] or 0))
         return rows_out
+
+
+def _part_of(times: Ints, rows: Ints) -> float | None:
+    """Return what some rows hold of all times, None when all are zero."""
+    whole = float(times.sum())
+    return float(times[rows].sum()) / whole if whole else None
 
 
 def _row(subject: str | None, label: str, weight: float | None, values: Mapping[str, Any]) -> dict[str, Any]:
