@@ -473,3 +473,23 @@ def test_patterns_are_judged_as_re2_does(pattern: str) -> None:
     except pa.ArrowInvalid:
         taken = False
     assert (re2_problem(pattern) == "") == taken
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('rule a/b { title "T" when sm.throughput > 5 % because "b" }', "names have no slash: a-b"),
+        (
+            'rule r { title "T" when sm.thr\u043eughput > 5 % because "b" }',
+            "cyrillic small letter o: names are plain letters",
+        ),
+    ],
+)
+def test_names_of_other_signs(text: str, hint: str) -> None:
+    (found,) = [d for d in read(text, "r.rule").diagnostics if d.code == "syntax"]
+    assert hint in found.hint
+
+
+def test_an_unknown_parent_says_where_to_look(judge: Judge) -> None:
+    (found,) = of(judge(whole("sm.throughput > 5 %", "under zzzzzzzz")), "unknown-parent")
+    assert "profrx rules list" in found.hint

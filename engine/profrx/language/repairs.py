@@ -7,6 +7,7 @@ the sentence; none is needed for the message, which names the place and what was
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,6 +123,8 @@ def repair(stop: Unexpected, text: str, source: str) -> str:
 
 def _signs(at: Stop) -> Iterator[str]:
     yield SIGNS.get(at.following(1), "")
+    if (sign := at.following(1)) not in SIGNS and sign.isalpha() and not sign.isascii():
+        yield f"`{sign}` is {unicodedata.name(sign, 'no plain letter').lower()}: names are plain letters a to z"
     if at.text in WORDS and not at.expected & {"STRING", "ID"}:
         yield WORDS[at.text]
     if at.following(2) in ("//", "/*") or at.following(3) in ("-- ", "---"):
@@ -181,7 +184,7 @@ def _texts(at: Stop) -> Iterator[str]:
 
 def _names(at: Stop) -> Iterator[str]:
     """A name ends sooner than its author meant."""
-    rest = re.match(r"[.-]\w[\w.-]*", at.following(80))
+    rest = re.match(r"[./-]\w[\w.-]*", at.following(80))
     if rest is None or not at.before:
         return
     if at.before[0].end != at.stop.found.start:
@@ -189,6 +192,8 @@ def _names(at: Stop) -> Iterator[str]:
     whole = at.name + rest[0]
     if rest[0].startswith("-") and at.expected == {"EQUAL"}:
         yield f"names of params and lets have no dash: {whole.replace('-', '_')}"
+    if rest[0].startswith("/") and at.expected == {"LBRACE"}:
+        yield f"names have no slash: {whole.replace('/', '-')}"
     if rest[0].startswith("-") and at.expected == {"LBRACE"}:
         yield f"names of metrics are dotted and have no dash: {whole.replace('-', '_')}"
     if rest[0].startswith(".") and at.statement == "blocks":

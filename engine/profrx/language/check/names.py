@@ -98,6 +98,10 @@ def _judge(context: Context, node: Judge) -> None:
         for parent in node.under:
             table = pack.verdicts.get(parent)
             hint = f"name one of its rows: {', '.join(row.name for row in table.rows[:8])}" if table else ""
+            hint = (
+                hint
+                or "`profrx rules list` names verdicts and rules, `profrx rules show` the rows of a verdict"
+            )
             _known(
                 context,
                 node,
@@ -134,7 +138,7 @@ def _judge(context: Context, node: Judge) -> None:
 def _rule(context: Context, node: ast.Rule) -> None:
     pack = context.pack
     if node.cause:
-        hint = f'or declare it: cause {node.cause} "…"'
+        hint = f'declare it: cause {node.cause} "…"'
         _known(context, node, "unknown-cause", "cause", node.cause, pack.causes, node.span, hint)
     for word, levels in (("severity", node.severity), ("confidence", node.confidence)):
         for level in levels:
@@ -204,7 +208,7 @@ def _local_name(context: Context, node: ast.Declaration, name: str, span: ast.Sp
 
 
 def _reference(context: Context, node: ast.Declaration, name: str, span: ast.Span) -> None:
-    hint = f'or declare it: reference {name} {{ title "…" url "…" }}'
+    hint = f'declare it: reference {name} {{ title "…" url "…" }}'
     _known(context, node, "unknown-reference", "reference", name, context.pack.references, span, hint)
 
 
