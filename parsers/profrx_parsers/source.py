@@ -206,7 +206,7 @@ def _unpack(path: Path, name: str, packed: str, limit: int | None = None) -> Ite
                 while piece := file.read(_CHUNK):
                     yield piece
             return
-        with pa.CompressedInputStream(pa.OSFile(str(path), "rb"), packed) as stream:
+        with pa.CompressedInputStream(pa.OSFile(os.fsencode(path), "rb"), packed) as stream:
             while piece := stream.read(limit or _PACKED_CHUNK):
                 total += len(piece)
                 if total > bound:

@@ -201,3 +201,22 @@ def test_a_lower_limit_of_the_system_is_kept(many: Make, tmp_path: Path) -> None
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "1 analysed" in ran.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_named_fifo_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.ncu-rep")
+    result = batch([tmp_path / "x.ncu-rep"], tmp_path / "a.sqlite", workers=1)
+    assert result.failed == 1
+    assert "[input-not-a-file]" in result.trouble[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of bytes that are no text")
+def test_a_packed_report_in_a_folder_whose_name_is_no_utf8(fixtures: Path, tmp_path: Path) -> None:
+    folder = os.path.join(os.fsencode(tmp_path), b"nam\xff")
+    os.mkdir(folder)
+    report = (fixtures / "ncu" / "aos-update" / "report.ncu-repz").read_bytes()
+    with open(os.path.join(folder, b"x.ncu-repz"), "wb") as file:
+        file.write(report)
+    result = batch([os.fsdecode(folder)], tmp_path / "a.sqlite", workers=1)
+    assert (result.analysed, result.failed, result.quarantined) == (1, 0, 0), result.trouble

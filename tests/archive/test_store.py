@@ -270,3 +270,13 @@ def test_a_query_makes_no_file(sql: str, tmp_path: Path) -> None:
             archive.query(sql.format(tmp_path / "made.sqlite"))
         assert archive.query("SELECT 1 AS one").to_pylist() == [{"one": 1}]
     assert not (tmp_path / "made.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    "sql", ["PRAGMA journal_mode = DELETE", "pragma query_only = 0", "PRAGMA page_size=512"]
+)
+def test_a_query_sets_no_switch(sql: str, tmp_path: Path) -> None:
+    with Archive(tmp_path / "a.sqlite", create=True) as store:
+        with pytest.raises(UsageError, match="not authorized"):
+            store.query(sql)
+        assert store.query("PRAGMA table_info(reports)").num_rows > 5

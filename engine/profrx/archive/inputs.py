@@ -156,7 +156,7 @@ def _capture(folder: str, status: os.stat_result) -> Item | None:
 
 
 def _file(path: str, status: os.stat_result, *, explicit: bool) -> Iterator[Item | Trouble]:
-    kind = _archive_kind(path)
+    kind = _archive_kind(path) if stat.S_ISREG(status.st_mode) else ""  # opening a FIFO waits for a writer
     if kind == "tar":
         yield from _tar(path, status)
     elif kind == "zip":

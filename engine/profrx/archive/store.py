@@ -31,9 +31,13 @@ QUERY_STEPS = 200_000_000
 """SQLite instructions that one query of a user may take before it is stopped."""
 
 
-def _no_other_files(action: int, *_: str | None) -> int:
-    """Deny what opens or makes another file: ``ATTACH``, and ``VACUUM INTO``, which attaches its target."""
-    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+_TELLING = frozenset({"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"})
+
+
+def _no_other_files(action: int, name: str | None = None, value: str | None = None, *_: str | None) -> int:
+    """Deny what opens or makes another file (``ATTACH``; ``VACUUM INTO`` attaches its target) or sets a switch."""
+    sets = action == sqlite3.SQLITE_PRAGMA and value is not None and (name or "").lower() not in _TELLING
+    return sqlite3.SQLITE_DENY if sets or action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
 class Archive:

@@ -316,7 +316,7 @@ def _report_frame(frames: Frames, report: Report, timeline: pa.Table | None, pos
         report,
         position,
         1,
-        subject=pa.array([report.info.source]),
+        subject=pa.array([report.info.source.encode("utf-8", "replace").decode()]),
         device_id=pa.array([devices.column("device_id")[0].as_py() if one else None], pa.int32()),
         weight_ns=pa.array([weight], pa.float64()),
     )
