@@ -280,3 +280,10 @@ def test_a_query_sets_no_switch(sql: str, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="not authorized"):
             store.query(sql)
         assert store.query("PRAGMA table_info(reports)").num_rows > 5
+
+
+def test_a_query_makes_no_huge_value(tmp_path: Path) -> None:
+    with Archive(tmp_path / "a.sqlite", create=True) as store:
+        with pytest.raises(UsageError, match="too big"):
+            store.query("SELECT zeroblob(900000000)")
+        assert store.query("SELECT 1 AS one").to_pylist() == [{"one": 1}]

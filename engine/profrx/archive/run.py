@@ -24,7 +24,7 @@ from profrx.archive.bench import Setup, setup_key, wanted_key
 from profrx.archive.progress import Progress, Silent
 from profrx.archive.store import Archive
 from profrx.archive.work import Answer, Task, analyse
-from profrx_parsers.errors import InputError
+from profrx_parsers.errors import InputError, UsageError
 
 CHUNK_ITEMS = 16
 CHUNK_BYTES = 24 << 20
@@ -283,7 +283,14 @@ class _Run:
     def _alone(self) -> Executor:
         """Return an executor of one worker that has its rules loaded: its start must not count as reading."""
         executor = self.pool.alone()
-        executor.submit(setup_key, self.setup).result()
+        try:
+            executor.submit(setup_key, self.setup).result()
+        except BrokenProcessPool as err:
+            raise UsageError(
+                "no-workers",
+                "no worker process can be started, or each dies before it reads anything",
+                next_step='in a script of your own, call batch below `if __name__ == "__main__":`; otherwise free memory',
+            ) from err
         return executor
 
     def _blame(self, task: Task, err: BaseException, seconds: float) -> None:

@@ -29,6 +29,8 @@ KEPT_NAMES = 10_000
 """Kernel names remembered as indexed."""
 QUERY_STEPS = 200_000_000
 """SQLite instructions that one query of a user may take before it is stopped."""
+MAX_CELL_BYTES = 256 << 20
+"""Longest text or blob that a query of a user may make."""
 
 
 _TELLING = frozenset({"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"})
@@ -271,6 +273,7 @@ class Archive:
         steps = iter(range(QUERY_STEPS // 1_000_000))
         connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
         connection.set_authorizer(_no_other_files)
+        length = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
         try:
             cursor = connection.execute(sql, given)
             names = [d[0] for d in cursor.description or ()]
@@ -284,6 +287,7 @@ class Archive:
         finally:
             connection.set_progress_handler(None, 0)
             connection.set_authorizer(None)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, length)
             connection.execute("PRAGMA query_only = OFF")
         unique: list[str] = []
         for name in names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from profrx.language import ast
@@ -17,6 +18,9 @@ HEADINGS = (
     *("Tests", "References", "History"),
 )
 """Every page of a rule, a guard or a verdict has these, in this order."""
+_CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
+_TICKS = re.compile(r"`+")
+_TAGS = re.compile(r"([<\[\]])")
 
 
 def rules_docs(pack: Pack, only: Iterable[str] | None = None) -> dict[str, str]:
@@ -81,7 +85,7 @@ def page(pack: Pack, node: Judge) -> str:
         _history,
     )
     kind = type(node).__name__.lower()
-    out = [f"# {node.title}", "", f"`{node.name}`, a {kind} of scope {node.scope}."]
+    out = [f"# {_literal(node.title)}", "", f"`{node.name}`, a {kind} of scope {node.scope}."]
     for heading, writer in zip(HEADINGS, writers, strict=True):
         out += ["", f"## {heading}", "", *(list(writer(pack, node)) or ["None."])]
     return "\n".join(out) + "\n"
@@ -90,7 +94,8 @@ def page(pack: Pack, node: Judge) -> str:
 def _what(pack: Pack, node: Judge) -> Iterator[str]:
     if isinstance(node, ast.Verdict):
         yield from (
-            f"- **{row.title or row.name}** (`{row.name}`): {_prose(row.because)}" for row in node.rows
+            f"- **{_literal(row.title or row.name)}** (`{row.name}`): {_prose(row.because)}"
+            for row in node.rows
         )
         return
     yield _prose(node.because)
@@ -101,9 +106,9 @@ def _what(pack: Pack, node: Judge) -> Iterator[str]:
 def _why(pack: Pack, node: Judge) -> Iterator[str]:
     if isinstance(node, ast.Rule) and node.cause:
         meaning = pack.causes[node.cause].meaning if node.cause in pack.causes else ""
-        yield f"Cause `{node.cause}`: {meaning}." if meaning else f"Cause `{node.cause}`."
+        yield f"Cause `{node.cause}`: {_literal(meaning)}." if meaning else f"Cause `{node.cause}`."
     if isinstance(node, ast.Rule):
-        yield from (f"- It explains `{s.rule}`: {s.because}." for s in node.suppresses)
+        yield from (f"- It explains `{s.rule}`: {_literal(s.because)}." for s in node.suppresses)
 
 
 def _condition(pack: Pack, node: Judge) -> Iterator[str]:
@@ -199,14 +204,16 @@ def _exceptions(pack: Pack, node: Judge) -> Iterator[str]:
 
 def _tests(pack: Pack, node: Judge) -> Iterator[str]:
     if node.tests:
-        yield "\n".join(["```", *map(test_text, node.tests), "```"])
+        text = "\n".join(map(test_text, node.tests))
+        fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+        yield "\n".join([fence, text, fence])
 
 
 def _references(pack: Pack, node: Judge) -> Iterator[str]:
     cited = dict.fromkeys([*node.see, *(name for param in node.params for name in param.see)])
     for name in cited:
         reference = pack.references.get(name)
-        yield f"- [{reference.title}]({reference.url})" if reference is not None else f"- {name}"
+        yield f"- {_link(reference.title, reference.url)}" if reference is not None else f"- {name}"
 
 
 def _history(pack: Pack, node: Judge) -> Iterator[str]:
@@ -237,11 +244,31 @@ def _prose(text: str) -> str:
         if field.name:
             spec = f":{field.spec}" if field.spec else ""
             shown = shown.replace(f"{{{field.name}{spec}}}", f"`{field.name}`")
-    return shown.replace("{{", "{").replace("}}", "}")
+    return _literal(shown.replace("{{", "{").replace("}}", "}"))
+
+
+def _literal(text: str) -> str:
+    r"""Return an author's sentence as Markdown on one line: its `code` stays, tags and links are shown as they are.
+
+    A pack may come from a stranger, and its pages are read in a browser.
+
+    >>> _literal("use `a<b>` or <b>[x](y)</b>")
+    'use `a<b>` or \\<b>\\[x](y)\\</b>'
+    """
+    parts = _CODE.split(" ".join(text.split()))
+    return "".join(part if at % 2 else _TAGS.sub(r"\\\1", part) for at, part in enumerate(parts))
+
+
+def _link(title: str, url: str) -> str:
+    """Return a link to the web or to a neighbouring file; an address of another kind is shown, not linked."""
+    if re.fullmatch(r"(https?://)?[^\s<>:]+(:\d+/[^\s<>]*)?", url):
+        shown = f"<{url}>" if "(" in url or ")" in url else url
+        return f"[{_literal(title)}]({shown})"
+    return f"{_literal(title)} (`{url.replace('`', '')}`)"
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return _literal(text).replace("|", "\\|")
 
 
 def _key(name: str) -> str:
@@ -249,4 +276,4 @@ def _key(name: str) -> str:
 
 
 def _label(text: str) -> str:
-    return '"' + text.replace('"', "'") + '"'
+    return '"' + " ".join(text.split()).replace('"', "'").replace("<", "#lt;") + '"'
