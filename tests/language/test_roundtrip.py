@@ -65,6 +65,13 @@ def test_formatting_keeps_the_tree_and_is_idempotent(
     assert once.count("# why") == noisy.count("# why")
 
 
+def test_a_unit_stands_on_the_line_of_what_it_measures() -> None:
+    text = 'guard a {\n  title ""\n  scope launch\n  when raw "x"\n  blocks b\n  because ""\n}\n'
+    (guard,) = parse(text).declarations
+    assert isinstance(guard, ast.Guard)
+    assert (guard.when, guard.blocks) == (ast.Raw("x", ""), ("b",))
+
+
 @pytest.mark.parametrize("path", PACK, ids=lambda path: path.stem)
 def test_shipped_files_round_trip(path: Path) -> None:
     text = path.read_text("utf-8")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -83,10 +84,23 @@ class Archive:
             isolation_level=None,
         )
         if not self.readonly:
-            connection.execute("PRAGMA journal_mode = WAL")
+            self._log_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         return Database(connection)
+
+    @staticmethod
+    def _log_ahead(connection: sqlite3.Connection) -> None:
+        """Switch to the write-ahead log. SQLite does not wait when two connections switch at once: ask again."""
+        deadline = time.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as err:
+                if "locked" not in str(err) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.02)
 
     def _migrate(self) -> None:
         connection = self.db.conn
