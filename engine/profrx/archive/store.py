@@ -2,7 +2,8 @@
 
 WAL journal, a schema version with migrations, one transaction per report, safe with several writers
 (each waits for the lock). Reading works beside writing. Errors of the database become `InputError` with a
-next step: full disk, read-only file, lock, newer schema.
+next step: full disk, read-only file, lock, newer schema. Opening, writing and asking stand together, because they
+share one connection and its errors; that makes the module long.
 """
 
 from __future__ import annotations
