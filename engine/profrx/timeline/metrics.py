@@ -240,7 +240,7 @@ class Metrics:
         bounds = np.searchsorted(work.path.codes[order], np.arange(len(work.path.texts) + 1))
         talks = np.array([*(kind == "communication" for kind in self.kernel_class), False])[work.name.codes]
         spent = np.where(work.kind == KERNEL, work.end - work.start, 0)
-        talking, computing = np.where(talks, spent, 0), np.where(talks, 0, spent)
+        shares = {"comm_share": _parts(spent, talks), "compute_share": _parts(spent, ~talks)}
         rows_out = []
         for path, codes in members.items():
             chosen = np.concatenate([order[bounds[c] : bounds[c + 1]] for c in codes])
@@ -248,17 +248,18 @@ class Metrics:
             if len(chosen):
                 values = _range_values(work, chosen, idle, window)
                 values["idle_late_ns"] = float(late[chosen].sum()) / len(devices)
-                values["comm_share"] = _part_of(talking, chosen)
-                values["compute_share"] = _part_of(computing, chosen)
+                for name, part in shares.items():
+                    values[name] = None if part is None else float(part[chosen].sum())
                 rows_out.append(_row(path, path, values["gpu_busy_ns"], values))
         rows_out.sort(key=lambda r: -(r["weight_ns"] or 0))
         return rows_out
 
 
-def _part_of(times: Ints, rows: Ints) -> float | None:
-    """Return what some rows hold of all times, None when all are zero."""
-    whole = float(times.sum())
-    return float(times[rows].sum()) / whole if whole else None
+def _parts(times: Ints, where: Bools) -> np.ndarray | None:
+    """Return what each row holds of all marked times, None when all are zero."""
+    marked = np.where(where, times, 0).astype(np.float64)
+    whole = float(marked.sum())
+    return marked / whole if whole else None
 
 
 def _row(subject: str | None, label: str, weight: float | None, values: Mapping[str, Any]) -> dict[str, Any]:
