@@ -211,7 +211,7 @@ class Driver:
         start, stop = match.span(kind)
         row = self.tables.actions[state]
         if kind == _WORD:
-            return self._word(text, start, stop, end, state, row, "\n" in text[at:start])
+            return self._word(text, start, stop, end, state, row, at)
         if kind == _PERCENT:
             return ("UNIT" if "UNIT" in row else "?"), start, stop
         if "WORD" in row and (version := _VERSION.match(text, start, end)):
@@ -221,10 +221,10 @@ class Driver:
         return "NUMBER", start, stop
 
     def _word(
-        self, text: str, start: int, stop: int, end: int, state: int, row: dict[str, int], first: bool
+        self, text: str, start: int, stop: int, end: int, state: int, row: dict[str, int], last: int
     ) -> tuple[str, int, int]:
-        """A word: `first` on its line it is no unit, also where one could follow (``blocks``)."""
-        if "UNIT" in row and not first and (unit_stop := unit_end(text, start, end)):
+        """A word; on another line than what ends at `last` it is no unit, also where one could follow (``blocks``)."""
+        if "UNIT" in row and "\n" not in text[last:start] and (unit_stop := unit_end(text, start, end)):
             return "UNIT", start, unit_stop
         word = text[start:stop]
         sort = self.tables.words[state]
