@@ -14,8 +14,6 @@ from profrx_parsers.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BINARY = frozenset({"parquet", "arrow"})
-
 
 def choose(
     format_: str | None, output: str | None, suffixes: Mapping[str, tuple[str, ...]], default: str

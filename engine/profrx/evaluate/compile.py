@@ -21,7 +21,7 @@ from profrx.evaluate.params import Owner, Parameters
 from profrx.evaluate.patterns import matches
 from profrx.evaluate.quantity import ONE, rescale, scalar, to_base
 from profrx.language import ast
-from profrx_parsers.errors import InternalError, RuleError
+from profrx_parsers.errors import RuleError
 
 if TYPE_CHECKING:
     from profrx.evaluate.metrics import Metrics
@@ -309,10 +309,6 @@ def _aggregate_type(function: str) -> Any:
     if function in ("any", "all"):
         return pa.bool_()
     return pa.string() if function == "key_of_max" else pa.float64()
-
-
-def _unsupported(_: Evaluator, node: Any) -> Value:
-    raise InternalError("rule-node", f"no evaluation for {type(node).__name__}")
 
 
 _NODES: dict[type, Callable[[Any, Any], Value]] = {

@@ -288,15 +288,3 @@ class _View:
         if fired is None or self.outcomes.codes[self.declaration.name][row] != FIRED:
             return ""
         return fired.symptom_of(int(fired.rows.searchsorted(row)))
-
-
-def judgeable(outcomes: Outcomes) -> dict[str, str]:
-    """Return per rule what a report can say about it: ``judged``, ``unknown`` or ``not applicable``."""
-    found = {}
-    for name in outcomes.program.pack.rules:
-        codes = outcomes.codes.get(name)
-        if codes is None or not codes.size or (codes == NOT_APPLICABLE).all():
-            found[name] = OUTCOMES[NOT_APPLICABLE]
-        else:
-            found[name] = "unknown" if (codes == OUTCOMES.index("unknown")).all() else "judged"
-    return found

@@ -95,13 +95,3 @@ class Elf:
                 addend = struct.unpack_from("<q", self.data, at + 16)[0] if width == 24 else 0
                 found[offset] = (info >> 32, addend)
         return found
-
-    def function_of(self, symbols: list[Symbol], index: int) -> str | None:
-        """Return the function that a relocation's symbol stands for: itself, or the one its section holds."""
-        if index >= len(symbols):
-            return None
-        symbol = symbols[index]
-        if symbol.kind == _FUNCTION or not 0 < symbol.section < len(self.sections):
-            return symbol.name or None
-        name = self.sections[symbol.section].name
-        return name.removeprefix(".text.") if name.startswith(".text.") else symbol.name or None

@@ -42,7 +42,6 @@ _PAIRS = (
 )
 """Low and high halves of neighbouring groups of bits, and by how far the high ones are apart from the low ones."""
 _ONE = np.uint64(1)
-_BYTE = np.uint64(0xFF)
 
 
 def words(data: Bytes, at: Ints) -> Words:

@@ -204,12 +204,6 @@ _kept: dict[bytes, _Section] = {}
 _indices: dict[tuple[int, ...], _Index] = {}
 
 
-def section_metrics(data: memoryview, results: Sequence[Result]) -> Iterator[SectionMetric]:
-    """Yield the metrics of every distinct section of the report."""
-    for section in decoded_sections(data, results):
-        yield from section.metrics
-
-
 def decoded_sections(data: memoryview, results: Sequence[Result]) -> Iterator[_Section]:
     """Yield every distinct section of the report."""
     seen: set[tuple[str, int]] = set()

@@ -89,7 +89,6 @@ KNOWN = (
 )  # fmt: skip
 _PROFILED = re.compile(r'^==PROF== Profiling "(.*?)"')
 _REPORT = re.compile(r"^==PROF== Report: (.*)$")
-_PASSES = re.compile(r"(\d+) pass(?:es)?\b")
 
 
 def read(source: Source, wanted: Wanted) -> Report:

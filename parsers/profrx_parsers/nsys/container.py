@@ -26,7 +26,6 @@ from profrx_parsers.nsys.recovery import MAGIC, find_mark, walk
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.wire import Message, WireError, varint
 
-BANNER = b"NVIDIA Tegra Profiler Report"
 TRAILER = b"U3w[END]"
 RAW_SECTION, OFFSETS_SECTION = "Raw Sampling Data", "Sampling Data Offsets"
 

@@ -135,8 +135,3 @@ def _positive(value: int | None) -> float | None:
 
 def _arch(major: int | None, minor: int | None) -> str | None:
     return f"sm_{major}{minor}" if major is not None and minor is not None else None
-
-
-def narrow_ids(values: Ints) -> np.ndarray:
-    """Return ids as int32 when they fit."""
-    return values.astype(np.int32) if not len(values) or abs(values).max() < 1 << 31 else values

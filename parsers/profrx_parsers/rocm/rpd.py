@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from profrx_parsers.report import Report, Wanted
     from profrx_parsers.source import Source
 
-COPY_KINDS = {0: "CopyHostToHost", 1: "CopyHostToDevice", 2: "CopyDeviceToHost", 3: "CopyDeviceToDevice"}
-"""`rocpd_copyapi.kind` is HIP's hipMemcpyKind."""
-
 
 def read(source: Source, wanted: Wanted) -> Report:
     """Read operations and API calls; clock samples become `samples`."""

@@ -24,7 +24,6 @@ STATUSES = ("preview", "stable", "deprecated", "removed")
 KINDS = ("number", "text", "instances")
 DOMAINS = ("instances", "launches", "kernels", "devices", "streams", "ranges", "ranks", "steps")
 OUTCOMES = ("fired", "not fired", "unknown", "skipped", "blocked", "not applicable")
-CONTEXT_NAMES = ("arch", "tool", "tool_version")
 _ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _LOCAL = re.compile(r"[a-z_][a-z0-9_]*")
 
