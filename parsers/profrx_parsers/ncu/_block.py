@@ -11,12 +11,14 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from profrx_parsers.wire import BYTES, VARINT, Message, Span, WireError, fields
+from profrx_parsers.wire import BYTES, VARINT, Message, Span, WireError, fields, varint
 
 KINDS = ((1, "source"), (2, "kernel"), (7, "range"), (8, "cmdlist"), (9, "graph"))
 """Block header field that counts a kind of item, in the order of the payload."""
 _NUMBERS = frozenset((1, 2, 5, 7, 8, 9))
 _SPANS = frozenset((3, 4, 6))
+_NUMBER_TAGS = frozenset(number << 3 | VARINT for number in _NUMBERS)
+_SPAN_TAGS = frozenset(number << 3 | BYTES for number in _SPANS)
 _START = re.compile(rb"(?=...\x00\x08[\x00-\x7f]\x10[\x00-\x7f])", re.DOTALL)
 _LENGTH = struct.Struct("<I")
 _MAX_CANDIDATES = 200_000
@@ -50,7 +52,8 @@ class Block:
     @property
     def counts(self) -> tuple[int, ...]:
         """How many items of each of `KINDS` the payload holds."""
-        return tuple(self.numbers.get(number, 0) for number, _ in KINDS)
+        of = self.numbers.get
+        return of(1, 0), of(2, 0), of(7, 0), of(8, 0), of(9, 0)
 
     def process(self, data: memoryview) -> int | None:
         """Return the id of the process that the results belong to."""
@@ -77,13 +80,30 @@ def decode(data: memoryview, pos: int) -> Block:
         raise WireError(f"a block header of {length:,} bytes does not fit", pos)
     block = Block(pos, body)
     try:
-        for number, wire, value in fields(data, pos + 4, body):
-            _take(block, number, wire, value)
+        _fill(block, data, pos + 4, body)
     except WireError as err:
         block.damaged = err
     if length and not block.numbers and not block.spans:
         raise WireError("a block header without any known field", pos)
     return block
+
+
+def _fill(block: Block, data: memoryview, pos: int, stop: int) -> None:
+    """Take the fields of a header. Raises `WireError` at the first inconsistency; what was read before is kept."""
+    while pos < stop:
+        tag = data[pos]
+        if tag in _NUMBER_TAGS:
+            block.numbers[tag >> 3], pos = varint(data, pos + 1, stop)
+        elif tag in _SPAN_TAGS:
+            length, start = varint(data, pos + 1, stop)
+            if length > stop - start:
+                raise WireError(f"field {tag >> 3} declares {length:,} bytes, {stop - start:,} remain", pos)
+            pos = start + length
+            block.spans[tag >> 3] = start, pos
+        else:
+            for number, wire, value in fields(data, pos, stop):
+                _take(block, number, wire, value)
+            return
 
 
 def _take(block: Block, number: int, wire: int, value: int | Span) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,110 +27,146 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+_SPARSE = 64
+"""Cells per entry up to which a table of launches x metrics is made to find the last entry of each."""
+_VALUE, _INSTANCE, _CATEGORY = 0x12, 0x1A, 0x20
+"""Tags of what may follow the name id in an entry."""
 _ENTRY_FIELDS = (4, 13)
 """Field numbers of metric entries in a result: what a swallowed entry looks like from inside another."""
 
 
-class Kept(NamedTuple):
-    """Entries whose name is wanted: launch, code, start, offset behind the name, stop."""
+class Places(NamedTuple):
+    """Where entries lie: their launch, first byte, offset behind the name id, offset behind the value, end.
+
+    `tail` is `at` where there is no value, and -1 where the entry must be decoded field by field.
+    """
 
     launch: Ints
-    code: Ints
     start: Ints
     at: Ints
+    tail: Ints
     stop: Ints
+
+
+class Kept(NamedTuple):
+    """Entries whose name is wanted, the last of each launch and name: its code, see `Places` for the rest."""
+
+    code: Ints
+    launch: Ints
+    start: Ints
+    at: Ints
+    tail: Ints
+    stop: Ints
+
+
+class Values(NamedTuple):
+    """Decoded values, see `MetricStore`; `bad` marks entries that do not decode."""
+
+    kind: NDArray[np.uint8]
+    number: NDArray[np.float64]
+    text_start: Ints
+    text_stop: Ints
+    tail: Ints
+    bad: NDArray[np.bool_]
 
 
 def decode(data: memoryview, entries: MetricEntries, lookup: Lookup, problems: ProblemLog) -> MetricStore:
     """Decode the values of all located entries whose name is wanted."""
     raw = np.frombuffer(data, dtype=np.uint8)
-    parts = [
-        _last_of_each(_wanted(raw, launch, start, stop, ident, at, lookup, problems), problems)
-        for launch, start, stop, ident, at in _named(data, raw, entries, problems)
+    parts = [_wanted(places, ident, lookup, problems) for places, ident in _named(data, raw, entries, problems)]
+    kept = parts[0] if len(parts) == 1 else _last_of_each(Kept(*_joined(parts, 6)), problems)
+    found = [
+        _values(data, raw, kept if part.stop - part.start == len(kept.code) else Kept(*(c[part] for c in kept)))
+        for part in slices(data, kept.start)
     ]
-    launch, code, start, at, stop = parts[0] if len(parts) == 1 else _last_of_each(_joined(parts), problems)
-    values = _Values(len(code))
-    for part in slices(data, start):
-        values.fill(part, data, raw, start[part], at[part], stop[part])
+    values = found[0] if len(found) == 1 else Values(*_joined(found, 6))
     store = MetricStore(
-        data, len(entries.bounds) - 1, lookup.labels, launch, code, values.kind, values.number,
-        values.text_start, values.text_stop, values.tail, stop,
+        data, len(entries.bounds) - 1, lookup.labels, kept.launch, kept.code, values.kind, values.number,
+        values.text_start, values.text_stop, values.tail, kept.stop,
     )  # fmt: skip
     if values.bad.any():
-        _bad(start[values.bad], "does not decode", problems)
+        _bad(kept.start[values.bad], "does not decode", problems)
         store = store.only(~values.bad)
     return store
 
 
+def _joined(parts: list[tuple[Any, ...]], columns: int) -> Iterator[NDArray[Any]]:
+    if not parts:
+        return (np.empty(0, dtype=np.int64) for _ in range(columns))
+    return (np.concatenate(column) for column in zip(*parts, strict=True))
+
+
 def _named(
     data: memoryview, raw: NDArray[np.uint8], entries: MetricEntries, problems: ProblemLog
-) -> Iterator[tuple[Ints, Ints, Ints, NDArray[np.uint64], Ints]]:
-    """Yield launch, start, stop, name id and the offset behind it of the entries, slice by slice."""
+) -> Iterator[tuple[Places, Ints]]:
+    """Yield places and name ids of the entries, slice by slice."""
     starts, stops, bounds = (
         np.frombuffer(column, dtype=np.int64) if len(column) else np.empty(0, np.int64)
         for column in (entries.starts, entries.stops, entries.bounds)
     )
     rows = np.arange(len(bounds) - 1)
     for part in slices(data, starts):
-        start, stop = starts[part], stops[part]
-        launch = np.repeat(rows, np.diff(bounds.clip(part.start, part.stop)))
-        ident, at = g.short_varints(raw, start + 1, stop)
-        unusual = _unusual(raw, at, stop)
-        if unusual.any():
-            launch, start, stop = _split(data, launch, start, stop, np.flatnonzero(unusual), problems)
-            ident, at = g.short_varints(raw, start + 1, stop)
-        yield launch, start, stop, ident, at
+        within = bounds.clip(part.start, part.stop)
+        launch = rows.repeat(within[1:] - within[:-1])
+        places, ident, suspects = _look(raw, launch, starts[part], stops[part])
+        if len(suspects):
+            places, ident, _ = _look(raw, *_split(data, places, suspects, problems))
+        yield places, ident
 
 
-def _wanted(
-    raw: NDArray[np.uint8], launch: Ints, start: Ints, stop: Ints, ident: NDArray[np.uint64], at: Ints,
-    lookup: Lookup, problems: ProblemLog,
-) -> Kept:  # fmt: skip
+def _look(raw: NDArray[np.uint8], launch: Ints, start: Ints, stop: Ints) -> tuple[Places, Ints, Ints]:
+    """Look at the heads of entries; return places, name ids, and which may have swallowed others.
+
+    Those are the ones that hold more than a value, instances and a category.
+    """
+    ident, at = g.short_varints(raw, start + 1, stop)
+    has_value = raw.take(at, mode="clip") == _VALUE
+    has_value &= at < stop
+    length = raw.take(at + 1, mode="clip")
+    tail = at + (length + 2) * has_value
+    behind = raw.take(tail, mode="clip")
+    usual = (behind == _CATEGORY) & (tail + 2 == stop)
+    usual |= behind == _INSTANCE
+    usual &= tail < stop
+    usual |= tail == stop
+    long = has_value & (length >= 0x80)
+    usual &= ~long & (at >= 0)
+    other = (~usual).nonzero()[0]
+    if len(other):
+        tail[other] = -1
+        other = other[~long[other] & (at[other] >= 0)]
+    return Places(launch, start, at, tail, stop), ident.view(np.int64), other
+
+
+def _wanted(places: Places, ident: Ints, lookup: Lookup, problems: ProblemLog) -> Kept:
     """Return the entries whose name is wanted."""
-    whole = (at >= 0) & (stop > start)
+    whole = (places.at >= 0) & (places.stop > places.start)
     if not whole.all():
-        _bad(start[~whole], "has no name", problems)
-    known = whole & (ident < len(lookup.code_of_id))
+        _bad(places.start[~whole], "has no name", problems)
+    known = whole & (ident.view(np.uint64) < len(lookup.code_of_id))
     if known.all():
-        code = lookup.code_of_id.take(ident.view(np.int64))
+        code = lookup.code_of_id.take(ident)
     else:
-        code = np.full(len(start), -1, dtype=np.int32)
-        code[known] = lookup.code_of_id[ident[known].astype(np.int64)]
+        code = np.full(len(ident), -1, dtype=np.int32)
+        code[known] = lookup.code_of_id[ident[known]]
         dangling = np.flatnonzero(whole & ~known)
         if len(dangling):
             problems.add(
                 "data-loss", "ncu-unresolved-names", "metric values name strings that the file does not hold",
-                where=f"byte {int(start[dangling[0]])}", count=len(dangling),
+                where=f"byte {int(places.start[dangling[0]])}", count=len(dangling),
                 advice="the end of the file, with late names, is missing: copy or collect it again",
             )  # fmt: skip
-    chosen = np.flatnonzero(code >= 0)
-    return Kept(launch[chosen], code[chosen].astype(np.int64), start[chosen], at[chosen], stop[chosen])
-
-
-def _joined(parts: list[Kept]) -> Kept:
-    if not parts:
-        return Kept(*(np.empty(0, dtype=np.int64),) * 5)
-    return Kept(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _unusual(raw: NDArray[np.uint8], at: Ints, stop: Ints) -> NDArray[np.bool_]:
-    """Mark entries that hold more than a value, instances and a category: they may have swallowed others."""
-    has_value = raw.take(at, mode="clip") == 0x12
-    length = raw.take(at + 1, mode="clip")
-    tail = at + has_value * (2 + length.astype(np.int64))
-    behind = raw.take(tail, mode="clip")
-    usual = (tail == stop) | (behind == 0x1A) | ((behind == 0x20) & (tail + 2 == stop))
-    usual |= has_value & (length >= 0x80)
-    usual |= at < 0
-    unusual: NDArray[np.bool_] = ~usual
-    return unusual
+    chosen = (code >= 0).nonzero()[0]
+    return _last_of_each(
+        Kept(code.take(chosen).astype(np.int64), *(column.take(chosen) for column in places)), problems
+    )
 
 
 def _split(
-    data: memoryview, launch: Ints, start: Ints, stop: Ints, suspects: Ints, problems: ProblemLog
+    data: memoryview, places: Places, suspects: Ints, problems: ProblemLog
 ) -> tuple[Ints, Ints, Ints]:
-    """Give back the entries that others swallowed because their length is damaged."""
-    stop = stop.copy()
+    """Give back the entries that others swallowed because their length is damaged: launch, start, stop of all."""
+    launch, start, stop = places.launch, places.start, places.stop.copy()
     extra: list[tuple[int, int, int]] = []
     for i in suspects.tolist():
         found = list(_fields_until_damage(data, start[i], stop[i]))
@@ -168,57 +204,55 @@ def _fields_until_damage(
 
 def _last_of_each(kept: Kept, problems: ProblemLog) -> Kept:
     """Return the last entry of every launch and metric, in file order."""
-    key = kept.launch << 32 | kept.code
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    last = np.append(ordered[1:] != ordered[:-1], True)
-    if not len(key) or last.all():
+    last = _are_last(kept.launch, kept.code)
+    if last.all():
         return kept
     problems.add(
         "info", "ncu-repeated-metric",
         "metrics were stored more than once for one result; the last value counts",
         count=int(np.count_nonzero(~last)),
     )  # fmt: skip
-    chosen = np.sort(order[last])
-    return Kept(*(column[chosen] for column in kept))
+    return Kept(*(column[last] for column in kept))
 
 
-class _Values:
-    """The decoded columns of all kept entries, filled slice by slice."""
+def _are_last(launch: Ints, code: Ints) -> NDArray[np.bool_]:
+    """Mark the entries behind which no other one of the same launch and metric comes; launches ascend."""
+    if not len(code):
+        return np.empty(0, np.bool_)
+    place = np.arange(len(code))
+    codes = int(code.max()) + 1
+    cells = (int(launch[-1]) - int(launch[0]) + 1) * codes
+    if cells <= len(code) * _SPARSE:
+        last_in = np.empty(cells, np.int64)
+        cell = (launch - launch[0]) * codes + code
+        last_in[cell] = place  # of places for the same cell, the last is kept
+        return last_in[cell] == place
+    key = launch << 32 | code
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    last = np.empty(len(code), np.bool_)
+    last[order] = np.append(ordered[1:] != ordered[:-1], True)
+    return last
 
-    def __init__(self, count: int) -> None:
-        self.kind = np.empty(count, dtype=np.uint8)
-        self.number = np.empty(count, dtype=np.float64)
-        self.text_start = np.empty(count, dtype=np.int64)
-        self.text_stop = np.empty(count, dtype=np.int64)
-        self.tail = np.empty(count, dtype=np.int64)
-        self.bad = np.zeros(count, dtype=np.bool_)
 
-    def fill(
-        self, part: slice, data: memoryview, raw: NDArray[np.uint8], start: Ints, at: Ints, stop: Ints
-    ) -> None:
-        """Decode one slice: all usual entries at once, the others field by field."""
-        has_value = (at < stop) & (raw.take(at, mode="clip") == 0x12)
-        length, body = g.varints(raw, np.where(has_value, at + 1, at), stop)
-        inner_stop = body + length.astype(np.int64)
-        fits = has_value & (body >= 0) & (inner_stop <= stop) & (inner_stop >= body)
-        kind, number, text_start, text_stop = g.values(
-            raw, np.where(fits, body, 0), np.where(fits, inner_stop, 0)
-        )
-        tail = np.where(fits, inner_stop, at)
-        behind = raw.take(tail, mode="clip")
-        usual = (tail == stop) | (behind == 0x1A) | ((behind == 0x20) & (tail + 2 == stop))
-        for i in np.flatnonzero((has_value & ~fits) | (kind == g.ODD) | ~usual):
-            kind[i], number[i], text_start[i], text_stop[i] = g.ABSENT, np.nan, 0, 0
-            try:
-                value, tail[i] = _slow(data, int(start[i]), int(stop[i]))
-            except WireError:
-                self.bad[part.start + i] = True
-                continue
-            if value is not None:
-                kind[i], number[i], (text_start[i], text_stop[i]) = value
-        self.kind[part], self.number[part], self.tail[part] = kind, number, tail
-        self.text_start[part], self.text_stop[part] = text_start, text_stop
+def _values(data: memoryview, raw: NDArray[np.uint8], kept: Kept) -> Values:
+    """Decode values: all of the usual shape at once, the others field by field."""
+    kind, number, text_start, text_stop = g.values(raw, kept.at + 2, kept.tail)
+    tail = kept.tail
+    bad = np.zeros(len(kind), dtype=np.bool_)
+    odd = ((kind == g.ODD) | (tail < 0)).nonzero()[0]
+    if len(odd):
+        tail = tail.copy()
+    for i in odd.tolist():
+        kind[i], number[i], text_start[i], text_stop[i] = g.ABSENT, np.nan, 0, 0
+        try:
+            value, tail[i] = _slow(data, int(kept.start[i]), int(kept.stop[i]))
+        except WireError:
+            bad[i] = True
+            continue
+        if value is not None:
+            kind[i], number[i], (text_start[i], text_stop[i]) = value
+    return Values(kind, number, text_start, text_stop, tail, bad)
 
 
 def _slow(data: memoryview, start: int, stop: int) -> tuple[tuple[int, float, tuple[int, int]] | None, int]:

@@ -59,27 +59,33 @@ def run(window: NDArray[np.uint8], tag: int, size: int) -> tuple[Ints, Ints]:
         tag: of its metric entries.
         size: bytes until the end of the result.
     """
-    at = np.flatnonzero(window[:-3] == tag)
+    at = (window[:-3] == tag).nonzero()[0]
     length = window.take(at + 1).astype(np.int64)
     start = at + 2
-    wide = np.flatnonzero(length >= 0x80)
+    wide = (length >= 0x80).nonzero()[0]
     if len(wide):
         high = window.take(start[wide]).astype(np.int64)
         length[wide] = np.where(high < 0x80, length[wide] - 0x80 + (high << 7), 0)
         start[wide] += 1
     stop = start + length
-    sound = (window.take(start) == _FIRST_TAG) & (length > 0) & (stop <= size)
+    sound = ((window.take(start) == _FIRST_TAG) & (length > 0) & (stop <= size)).nonzero()[0]
     at, start, stop = at[sound], start[sound], stop[sound]
+    count = _chained(at, stop)
     for _ in range(2):
+        if count in (0, len(at)) or at[count] > stop[count - 1]:
+            break  # where the next entry would be, nothing looks like one
         led_to = np.zeros(len(window) + _LONGEST, dtype=np.bool_)
         led_to[0] = True
         led_to[stop] = True
         kept = led_to[at]
-        if kept.all():
-            break
         at, start, stop = at[kept], start[kept], stop[kept]
-    if not len(at) or at[0]:
-        return at[:0], at[:0]
-    broken = np.flatnonzero(at[1:] != stop[:-1])
-    count = int(broken[0]) + 1 if len(broken) else len(at)
+        count = _chained(at, stop)
     return start[:count], stop[:count]
+
+
+def _chained(at: Ints, stop: Ints) -> int:
+    """Return how many entries, from one at the first byte on, each end where the next begins."""
+    if not len(at) or at[0]:
+        return 0
+    broken = (at[1:] != stop[:-1]).nonzero()[0]
+    return int(broken[0]) + 1 if len(broken) else len(at)

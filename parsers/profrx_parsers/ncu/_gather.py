@@ -29,6 +29,10 @@ ABSENT, TEXT, FLOAT, DOUBLE, UINT32, UINT64, ODD = 0, 1, 2, 3, 4, 5, 255
 _TAGS = np.full(256, ODD, dtype=np.uint8)
 _TAGS[[0x0A, 0x15, 0x19, 0x20, 0x28]] = [TEXT, FLOAT, DOUBLE, UINT32, UINT64]
 
+_SIZES = np.zeros(256, dtype=np.uint8)
+_SIZES[[FLOAT, DOUBLE]] = [5, 9]
+"""Bytes of the kinds that always have the same number of them."""
+
 _ARROW = {
     np.dtype(kind).char: pa.from_numpy_dtype(kind) for kind in (np.int16, np.int32, np.int64, np.float64)
 }
@@ -42,6 +46,7 @@ _PAIRS = (
 )
 """Low and high halves of neighbouring groups of bits, and by how far the high ones are apart from the low ones."""
 _ONE = np.uint64(1)
+_LOW = np.uint64(0xFF)
 
 
 def words(data: Bytes, at: Ints) -> Words:
@@ -111,11 +116,14 @@ def short_varints(data: Bytes, at: Ints, stop: Ints) -> tuple[Words, Ints]:
     wide = low >= 0x80
     if (wide & (high >= 0x80)).any():
         return varints(data, at, stop)
-    value = (low & 0x7F).astype(np.uint64)
-    value |= (high * wide).astype(np.uint64) << np.uint64(7)
-    after = at + 1 + wide
-    after[after > stop] = -1
-    return value, after
+    value = (low & 0x7F).astype(np.uint16)
+    value |= (high * wide).astype(np.uint16) << np.uint16(7)
+    after = at + wide
+    after += 1
+    beyond = after > stop
+    if beyond.any():
+        after[beyond] = -1
+    return value.astype(np.uint64), after
 
 
 def arrow(values: NDArray[Any], present: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -172,26 +180,27 @@ def values(data: Bytes, at: Ints, stop: Ints) -> tuple[NDArray[np.uint8], NDArra
     size = stop - at
     kind = _TAGS.take(data.take(at, mode="clip"))
     kind[size <= 0] = ABSENT
-    kind[((kind == DOUBLE) & (size != 9)) | ((kind == FLOAT) & (size != 5))] = ODD
+    fixed = _SIZES.take(kind)
+    kind[(fixed > 0) & (fixed != size)] = ODD
+    word = words(data, at + 1)
+    number = np.where(kind == DOUBLE, word.view(np.float64), np.nan)
     here = np.bincount(kind, minlength=ODD)
-    text_start = np.zeros(len(at), dtype=np.int64)
-    text_stop = np.zeros(len(at), dtype=np.int64)
-    number = np.full(len(at), np.nan)
-    if here[DOUBLE]:
-        chosen = np.flatnonzero(kind == DOUBLE)
-        number[chosen] = words(data, at[chosen] + 1).view(np.float64)
     if here[FLOAT]:
-        chosen = np.flatnonzero(kind == FLOAT)
-        number[chosen] = words(data, at[chosen] + 1).astype(np.uint32).view(np.float32)
+        chosen = (kind == FLOAT).nonzero()[0]
+        number[chosen] = word[chosen].astype(np.uint32).view(np.float32)
     if here[UINT64] or here[UINT32]:
-        chosen = np.flatnonzero((kind == UINT64) | (kind == UINT32))
-        whole, after = varints(data, at[chosen] + 1, stop[chosen])
+        chosen = ((kind == UINT64) | (kind == UINT32)).nonzero()[0]
+        whole, length = unpacked(word[chosen])
         number[chosen] = whole
-        kind[chosen[after != stop[chosen]]] = ODD
+        long = (length + 1 != size[chosen]).nonzero()[0]
+        if len(long):
+            rest = chosen[long]
+            number[rest], after = varints(data, at[rest] + 1, stop[rest])
+            kind[rest[after != stop[rest]]] = ODD
+    text_start, text_stop = np.zeros((2, len(at)), dtype=np.int64)
     if here[TEXT]:
-        chosen = np.flatnonzero(kind == TEXT)
-        length, after = varints(data, at[chosen] + 1, stop[chosen])
-        fits = (after >= 0) & (after + length.astype(np.int64) == stop[chosen])
-        text_start[chosen], text_stop[chosen] = after, stop[chosen]
-        kind[chosen[~fits]] = ODD
+        chosen = (kind == TEXT).nonzero()[0]
+        fits = (word[chosen] & _LOW) + 2 == size[chosen].view(np.uint64)
+        text_start[chosen], text_stop[chosen] = at[chosen] + 2, stop[chosen]
+        kind[chosen[~fits]] = ODD  # damaged, or of 128 bytes or more
     return kind, number, text_start, text_stop

@@ -51,7 +51,7 @@ HIGHEST_FIELD = {"kernel": 36, "range": 21, "cmdlist": 25, "graph": 23}
 """Highest field number seen or documented; a higher one is counted as unknown."""
 
 
-_RUN = 48
+_RUN = 24
 """Small metric entries one after the other, behind which more of them are looked for at once."""
 _NAME = -1
 _LIMITS = {
@@ -228,15 +228,18 @@ def _field(data: memoryview, here: int, stop: int, limits: dict[int, int]) -> tu
     number, wire = tag >> 3, tag & 7
     if number == 0 or number > 1000:
         raise WireError(f"field number {number}", here)
-    if wire == VARINT:
-        return number, *varint(data, pos, stop)
-    if wire == BYTES:
-        length, pos = varint(data, pos, stop)
-        if length > stop - pos:
-            raise WireError(f"field {number} declares {length:,} bytes, {stop - pos:,} remain", here)
-        if number in limits and _impossible(data, pos, length, limits[number]):
+    if wire in (VARINT, BYTES):
+        if pos < stop and data[pos] < 0x80:  # most are
+            value, pos = data[pos], pos + 1
+        else:
+            value, pos = varint(data, pos, stop)
+        if wire == VARINT:
+            return number, value, pos
+        if value > stop - pos:
+            raise WireError(f"field {number} declares {value:,} bytes, {stop - pos:,} remain", here)
+        if number in limits and _impossible(data, pos, value, limits[number]):
             raise WireError(f"field {number} holds more than it can", here)
-        return number, (pos, pos + length), pos + length
+        return number, (pos, pos + value), pos + value
     if wire in (FIXED64, FIXED32):
         width = 8 if wire == FIXED64 else 4
         if width > stop - pos:
