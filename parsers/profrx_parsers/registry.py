@@ -67,6 +67,8 @@ def sniff(head: Head) -> list[tuple[Descriptor, Match]]:
         match = one.sniff(head)
         if match is not None:
             hits.append((one, match))
+    if len(hits) < 2:
+        return hits
     name = head.name.lower()
     return sorted(
         hits, key=lambda h: (not h[1].certain, not name.endswith(h[0].suffixes or ("\0",)), h[0].priority)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import stat
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,7 +60,7 @@ class Source:
         """
         try:
             if not self.packed:
-                with self.path.open("rb") as file:
+                with open(self.path, "rb", buffering=0) as file:
                     return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             unpacked = _Unpacked()
             try:
@@ -153,19 +154,20 @@ def open_source(path: str | os.PathLike[str]) -> tuple[Source, Head]:
     name = os.fspath(path)
     where = Path(path)
     try:
-        if where.is_dir():
+        mode = os.stat(name).st_mode
+        if stat.S_ISDIR(mode):
             members = _members(where)
             return Source(where, name), Head(b"", where.name, members=members, path=name)
-        if where.exists() and not where.is_file():
+        if not stat.S_ISREG(mode):
             raise InputError(
                 "input-not-a-file",
                 "this is neither a file nor a folder",
                 where=name,
                 next_step="give a report, or a folder that is one capture",
             )
-        with where.open("rb") as file:
+        with open(name, "rb", buffering=0) as file:
             start = file.read(HEAD_BYTES)
-    except OSError as err:
+    except (OSError, ValueError) as err:
         raise os_error(name, err) from err
     if not start:
         raise InputError(

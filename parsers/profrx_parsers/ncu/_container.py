@@ -197,14 +197,15 @@ def _lost(data: memoryview, pos: int, err: WireError, layout: Layout, problems: 
 def _payload(data: memoryview, block: Block, layout: Layout, problems: ProblemLog) -> int:
     """Add the items of a block and return where the next block starts."""
     size = len(data)
-    declared = block.body + block.payload if block.payload else size
-    limit = min(declared, size)
     pos = block.body
-    left = sum(block.counts)
+    counts = block.counts
+    left = sum(counts)
     if not left:
         return _after(data, block, pos, problems)
+    declared = pos + block.payload if block.payload else size
+    limit = min(declared, size)
     process = block.process(data)
-    for (_, kind), count in zip(KINDS, block.counts, strict=True):
+    for (_, kind), count in zip(KINDS, counts, strict=True):
         for _ in range(count):
             if pos + 4 > limit or len(layout.items) >= MAX_ITEMS:
                 problems.add(
