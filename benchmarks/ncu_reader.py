@@ -193,6 +193,7 @@ def main() -> None:
         "--wanted", type=Path, help="metric names, one a line (default: those of the default pack)"
     )
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--only", choices=JOBS, help="one of the two jobs")
     parser.add_argument("--unpacked", action="store_true")
     parser.add_argument("--write-wanted", type=Path)
     parser.add_argument("--diagnose", type=Path)
@@ -217,13 +218,14 @@ def main() -> None:
         print(
             f"{len(reports_in(folder))} reports, {size / 2**20:.1f} MiB, {len(wanted.read_text().split())} wanted metrics"
         )
-        compare(folder, wanted, options.module, options.repeat)
+        jobs = (options.only,) if options.only else JOBS
+        compare(jobs, folder, wanted, options.module, options.repeat)
     return None
 
 
-def compare(folder: Path, wanted: Path, module: Path | None, repeat: int) -> None:
+def compare(jobs: tuple[str, ...], folder: Path, wanted: Path, module: Path | None, repeat: int) -> None:
     """Print one line per job and reader, and the ratio of their times."""
-    for job in JOBS:
+    for job in jobs:
         rows = {}
         for reader in READERS if module else ("profrx",):
             row = rows[reader] = best(reader, job, folder, wanted, module, repeat)

@@ -36,8 +36,13 @@ class WireError(ValueError):
 
 def varint(data: Buffer, pos: int, stop: int) -> tuple[int, int]:
     """Return the unsigned number at `pos` and the offset behind it."""
-    if pos < stop and data[pos] < 0x80:  # most are
-        return data[pos], pos + 1
+    if pos + 1 < stop:  # most have one or two bytes
+        low = data[pos]
+        if low < 0x80:
+            return low, pos + 1
+        high = data[pos + 1]
+        if high < 0x80:
+            return low & 0x7F | high << 7, pos + 2
     value = shift = 0
     start = pos
     while pos < stop:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from profrx_parsers.ncu._entries import MetricEntries
-    from profrx_parsers.ncu._lookup import Lookup
+    from profrx_parsers.ncu._lookup import Codes, Lookup
     from profrx_parsers.problems import ProblemLog
 
     Ints = NDArray[np.int64]
@@ -98,7 +98,7 @@ def _joined(parts: list[tuple[Any, ...]], columns: int) -> Iterator[NDArray[Any]
 
 def _named(
     data: memoryview, raw: NDArray[np.uint8], entries: MetricEntries, problems: ProblemLog
-) -> Iterator[tuple[Places, Ints]]:
+) -> Iterator[tuple[Places, g.Words]]:
     """Yield places and name ids of the entries, slice by slice."""
     starts, stops, bounds = (
         np.frombuffer(column, dtype=np.int64) if len(column) else np.empty(0, np.int64)
@@ -114,7 +114,7 @@ def _named(
         yield places, ident
 
 
-def _look(raw: NDArray[np.uint8], launch: Ints, start: Ints, stop: Ints) -> tuple[Places, Ints, Ints]:
+def _look(raw: NDArray[np.uint8], launch: Ints, start: Ints, stop: Ints) -> tuple[Places, g.Words, Ints]:
     """Look at the heads of entries; return places, name ids, and which may have swallowed others.
 
     Those are the ones that hold more than a value, instances and a category.
@@ -135,31 +135,41 @@ def _look(raw: NDArray[np.uint8], launch: Ints, start: Ints, stop: Ints) -> tupl
     if len(other):
         tail[other] = -1
         other = other[~long[other] & (at[other] >= 0)]
-    return Places(launch, start, at, tail, stop), ident.view(np.int64), other
+    return Places(launch, start, at, tail, stop), ident, other
 
 
-def _wanted(places: Places, ident: Ints, lookup: Lookup, problems: ProblemLog) -> Kept:
+def _wanted(places: Places, ident: g.Words, lookup: Lookup, problems: ProblemLog) -> Kept:
     """Return the entries whose name is wanted."""
-    whole = (places.at >= 0) & (places.stop > places.start)
+    if not len(ident) or (places.at.min() >= 0 and ident.max() < len(lookup.code_of_id)):
+        code = lookup.code_of_id.take(ident.view(np.int64))
+    else:
+        code = _codes(places, ident, lookup, problems)
+    chosen = (code >= 0).nonzero()[0]
+    code = code.take(chosen).astype(np.int64)
+    launch = places.launch.take(chosen)
+    last = _are_last(launch, code)
+    if not last.all():
+        _repeated(last, problems)
+        chosen, code, launch = chosen[last], code[last], launch[last]
+    return Kept(code, launch, *(column.take(chosen) for column in places[1:]))
+
+
+def _codes(places: Places, ident: g.Words, lookup: Lookup, problems: ProblemLog) -> Codes:
+    """Return the codes of entries some of which are damaged; -1 for those."""
+    whole = places.at >= 0
     if not whole.all():
         _bad(places.start[~whole], "has no name", problems)
-    known = whole & (ident.view(np.uint64) < len(lookup.code_of_id))
-    if known.all():
-        code = lookup.code_of_id.take(ident)
-    else:
-        code = np.full(len(ident), -1, dtype=np.int32)
-        code[known] = lookup.code_of_id[ident[known]]
-        dangling = np.flatnonzero(whole & ~known)
-        if len(dangling):
-            problems.add(
-                "data-loss", "ncu-unresolved-names", "metric values name strings that the file does not hold",
-                where=f"byte {int(places.start[dangling[0]])}", count=len(dangling),
-                advice="the end of the file, with late names, is missing: copy or collect it again",
-            )  # fmt: skip
-    chosen = (code >= 0).nonzero()[0]
-    return _last_of_each(
-        Kept(code.take(chosen).astype(np.int64), *(column.take(chosen) for column in places)), problems
-    )
+    known = whole & (ident < len(lookup.code_of_id))
+    code = np.full(len(ident), -1, dtype=np.int32)
+    code[known] = lookup.code_of_id[ident[known].view(np.int64)]
+    dangling = np.flatnonzero(whole & ~known)
+    if len(dangling):
+        problems.add(
+            "data-loss", "ncu-unresolved-names", "metric values name strings that the file does not hold",
+            where=f"byte {int(places.start[dangling[0]])}", count=len(dangling),
+            advice="the end of the file, with late names, is missing: copy or collect it again",
+        )  # fmt: skip
+    return code
 
 
 def _split(
@@ -207,12 +217,16 @@ def _last_of_each(kept: Kept, problems: ProblemLog) -> Kept:
     last = _are_last(kept.launch, kept.code)
     if last.all():
         return kept
+    _repeated(last, problems)
+    return Kept(*(column[last] for column in kept))
+
+
+def _repeated(last: NDArray[np.bool_], problems: ProblemLog) -> None:
     problems.add(
         "info", "ncu-repeated-metric",
         "metrics were stored more than once for one result; the last value counts",
-        count=int(np.count_nonzero(~last)),
+        count=len(last) - int(np.count_nonzero(last)),
     )  # fmt: skip
-    return Kept(*(column[last] for column in kept))
 
 
 def _are_last(launch: Ints, code: Ints) -> NDArray[np.bool_]:

@@ -57,6 +57,8 @@ def words(data: Bytes, at: Ints) -> Words:
         data = padded
     last = len(data) - 8
     view: Words = np.ndarray((last + 1,), "<u8", data, strides=(1,))
+    if not len(at) or at.max() <= last:
+        return view[at]
     word = view[np.minimum(at, last)]
     beyond = np.flatnonzero(at > last)
     if len(beyond):
