@@ -24,7 +24,7 @@ MAX_RATIO = 2000
 """A file that unpacks to more than this times its size is refused as a bomb (real reports: about 20)."""
 MIN_BOMB_BYTES = 64 << 20
 MAX_MEMBERS = 4096
-SPILL_BYTES = 8 << 20
+SPILL_BYTES = 2 << 20
 """What unpacks to more is mapped from a temporary file instead of held in memory."""
 _CHUNK = 1 << 20
 _PACKED_CHUNK = 1 << 16
