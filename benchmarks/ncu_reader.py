@@ -5,7 +5,8 @@
     python benchmarks/ncu_reader.py --write-wanted wanted.txt      the metrics that the default rules want
     python benchmarks/ncu_reader.py --diagnose REPORT              one whole `profrx diagnose` process
 
-Two jobs, each in a fresh process per reader and repetition; the best time of each counts:
+Two jobs, each in a fresh process per reader and repetition. The readers take turns, so that a machine that becomes
+slower or faster meanwhile does so for both; the best time of each counts, and of each turn the ratio is told:
 
     wanted   the metrics that the rules want, per launch
     all      every metric, and every instance with its correlation id
@@ -122,10 +123,8 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def best(
-    reader: str, job: str, folder: Path, wanted_file: Path, module: Path | None, repeat: int
-) -> dict[str, float]:
-    """The fastest of `repeat` fresh processes, with the largest peak."""
+def measure(reader: str, job: str, folder: Path, wanted_file: Path, module: Path | None) -> dict[str, float]:
+    """One fresh process."""
     places = [str(ROOT / name) for name in ("engine", "parsers", "rules")] + ([str(module)] if module else [])
     path = os.pathsep.join([*places, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     command = [
@@ -139,16 +138,13 @@ def best(
         "--wanted",
         str(wanted_file),
     ]
-    rows = []
-    for _ in range(repeat):
-        done = subprocess.run(
-            command, env=dict(os.environ, PYTHONPATH=path), capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise SystemExit(f"{reader} failed: {done.stderr[-800:]}")
-        rows.append(json.loads(done.stdout.splitlines()[-1]))
-    fastest: dict[str, float] = min(rows, key=lambda row: row["seconds"])
-    return fastest | {"peak_mib": max(row["peak_mib"] for row in rows)}
+    done = subprocess.run(
+        command, env=dict(os.environ, PYTHONPATH=path), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{reader} failed: {done.stderr[-800:]}")
+    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return measured
 
 
 def write_wanted(path: Path) -> None:
@@ -225,21 +221,37 @@ def main() -> None:
 
 def compare(jobs: tuple[str, ...], folder: Path, wanted: Path, module: Path | None, repeat: int) -> None:
     """Print one line per job and reader, and the ratio of their times."""
+    readers = tuple(READERS) if module else ("profrx",)
     for job in jobs:
-        rows = {}
-        for reader in READERS if module else ("profrx",):
-            row = rows[reader] = best(reader, job, folder, wanted, module, repeat)
+        turns = [
+            {reader: measure(reader, job, folder, wanted, module) for reader in readers}
+            for _ in range(repeat)
+        ]
+        for reader in readers:
+            row = min((turn[reader] for turn in turns), key=lambda row: row["seconds"])
+            peak = max(turn[reader]["peak_mib"] for turn in turns)
             print(
-                f"{job:7} {reader:11} {row['seconds']:8.3f} s  {row['peak_mib']:6.0f} MiB  "
+                f"{job:7} {reader:11} {row['seconds']:8.3f} s  {peak:6.0f} MiB  "
                 f"{row['values']:9,.0f} values  {row['instances']:10,.0f} instances",
                 flush=True,
             )
-        if len(rows) == 2:
-            ours, theirs = rows["profrx"], rows["ncu_report"]
-            if (ours["values"], ours["instances"]) == (theirs["values"], theirs["instances"]):
-                print(f"{job:7} ratio       {theirs['seconds'] / ours['seconds']:8.1f} x")
-            else:
-                print(f"{job:7} the readers saw different numbers of values: no ratio")
+        if module:
+            print_ratios(job, turns)
+
+
+def print_ratios(job: str, turns: list[dict[str, dict[str, float]]]) -> None:
+    """Print how many times faster this reader is than the other one, if they saw the same."""
+    seen = {(row["values"], row["instances"]) for turn in turns for row in turn.values()}
+    if len(seen) > 1:
+        print(f"{job:7} the readers saw different numbers of values: no ratio")
+        return
+    best = {reader: min(turn[reader]["seconds"] for turn in turns) for reader in READERS}
+    each = sorted(turn["ncu_report"]["seconds"] / turn["profrx"]["seconds"] for turn in turns)
+    print(
+        f"{job:7} ratio       {best['ncu_report'] / best['profrx']:8.1f} x of the best times, "
+        f"{each[len(each) // 2]:.1f} in the median turn ({each[0]:.1f} to {each[-1]:.1f})",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -201,7 +201,7 @@ def _payload(data: memoryview, block: Block, layout: Layout, problems: ProblemLo
     counts = block.counts
     left = sum(counts)
     if not left:
-        return _after(data, block, pos, problems)
+        return _after(data, block, pos, problems) if block.payload else pos
     declared = pos + block.payload if block.payload else size
     limit = min(declared, size)
     process = block.process(data)

@@ -177,30 +177,26 @@ def _walk(data: memoryview, pos: int, result: Result, entries: MetricEntries, me
     add_start, add_stop = entries.starts.append, entries.stops.append
     parts = result.parts
     here = pos
-    small = 0
+    small, most = 0, _RUN
     try:
         while pos < stop:
             here = pos
             tag = data[pos]
             if tag == metric_tag:
                 length = data[pos + 1]
+                pos += 2
                 if length < 0x80:
-                    pos += 2
                     small += 1
-                    if small == _RUN:
-                        pos = entries.add_run(data, here, stop, metric_tag)
+                    if small == most:
                         small = 0
-                        if pos > here:
+                        behind = entries.add_run(data, here, stop, metric_tag)
+                        if behind > here:
+                            pos = behind
                             continue
-                        pos += 2
-                elif data[pos + 2] < 0x80:
-                    length = length & 0x7F | data[pos + 2] << 7
-                    pos += 3
-                    small = 0
                 else:
-                    length, pos = varint(data, pos + 1, stop)
+                    length, pos = varint(data, here + 1, stop)
                     small = 0
-                if not 0 < length <= stop - pos or data[pos] != 0x08:
+                if data[pos] != 0x08 or not 0 < length <= stop - pos:
                     raise WireError("a metric entry does not fit", here)
                 add_start(pos)
                 pos += length
