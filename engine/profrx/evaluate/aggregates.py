@@ -19,6 +19,7 @@ from profrx.evaluate.operators import (
     from_tristate,
     is_bool,
     is_text,
+    of_numbers,
     plain,
     spread,
     tristate,
@@ -108,7 +109,7 @@ def _tally(members: Group, chosen: Any) -> Any:
 
 def _number(members: Group, values: Any, unknown: Any) -> pa.Array:
     bad = unknown | ~members.present | ~np.isfinite(values)
-    return pa.array(values, pa.float64(), mask=bad)
+    return of_numbers(values, ~bad)
 
 
 def _percentile(share: float, owner: Any, numbers: Any, tally: Any) -> Any:

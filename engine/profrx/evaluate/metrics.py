@@ -221,9 +221,8 @@ class Metrics:
         if isinstance(column, pa.Scalar):
             value = column.as_py()
             return column if value is None or low <= value <= high else UNKNOWN
-        values = column.to_numpy(zero_copy_only=False)
-        outside = (values < low) | (values > high)  # never where the value is unknown: that is NaN here
-        return pc.if_else(pa.array(outside), UNKNOWN, column) if outside.any() else column
+        outside = operators.outside(column, low, high)
+        return pc.if_else(operators.from_tristate(outside), UNKNOWN, column) if outside.any() else column
 
     # --- sources -----------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ is false). Text columns are dictionary-encoded, so that a pattern is matched onc
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -68,8 +69,27 @@ def _all_finite(column: Value) -> bool:
     if len(column) <= SMALL and column.type.id == _DOUBLE:
         known = int(np.count_nonzero(np.isfinite(column.to_numpy(zero_copy_only=False))))
         return bool(known == len(column) - column.null_count)
+    if isinstance(column, pa.DoubleArray):
+        with np.errstate(all="ignore"):
+            if math.isfinite(_stored(column).sum()):
+                return True  # else it may be what stands in a place without value
     total = pc.sum(column).as_py()
     return bool(total is None or math.isfinite(total))
+
+
+def _stored(column: pa.DoubleArray) -> Any:
+    """Return the numbers of a column as they lie in memory; anything may stand where the value is unknown."""
+    if not len(column):
+        return np.empty(0)
+    return np.frombuffer(column.buffers()[1], np.float64, len(column), column.offset * 8)
+
+
+def _bits(buffer: pa.Buffer, column: pa.Array) -> Any:
+    """Unpack the bits that one of a column's buffers holds, one for each of its elements."""
+    end = column.offset + len(column)
+    return np.unpackbits(np.frombuffer(buffer, np.uint8), count=end, bitorder="little")[column.offset :].view(
+        bool
+    )
 
 
 def numeric(value: Value) -> Value:
@@ -124,9 +144,12 @@ def plain(value: Value) -> Value:
 
 def per_text(column: Value, function: Any) -> Value:
     """Apply `function` to the distinct texts of a column (or to a plain one) and spread the result."""
-    if isinstance(column, pa.DictionaryArray):
-        return function(column.dictionary).take(column.indices)
-    return function(column)
+    if not isinstance(column, pa.DictionaryArray):
+        return function(column)
+    found = function(column.dictionary)
+    if is_bool(found) and not found.null_count and not column.indices.null_count:
+        return from_tristate(found.to_numpy(zero_copy_only=False).take(column.indices.to_numpy()))
+    return found.take(column.indices)
 
 
 def numbers_of_text(column: Value) -> Value:
@@ -194,6 +217,13 @@ def known(value: Value) -> Value:
 
 def extreme(function: str, values: list[Value]) -> Value:
     """``min`` / ``max`` of several values; unknown when one is."""
+    columns = [value for value in values if isinstance(value, pa.DoubleArray)]
+    scalars = [value.as_py() for value in values if isinstance(value, pa.DoubleScalar) and value.is_valid]
+    if columns and len(columns) + len(scalars) == len(values) and len(columns[0]) > SMALL:
+        pick = np.minimum if function == "min" else np.maximum
+        numbers = functools.reduce(pick, [*map(_stored, columns), *scalars])
+        known = [_bits(column.buffers()[0], column) for column in columns if column.null_count]
+        return of_numbers(numbers, functools.reduce(np.logical_and, known) if known else None)
     pick = pc.min_element_wise if function == "min" else pc.max_element_wise
     return pick(*values, skip_nulls=False)
 
@@ -244,7 +274,7 @@ def as_floats(value: Value, rows: int, missing: float = math.nan) -> Any:
     if column.type.id != _DOUBLE:
         column = column.cast(pa.float64())
     if column.null_count and not math.isnan(missing):
-        column = column.fill_null(missing)
+        return np.where(_bits(column.buffers()[0], column), _stored(column), missing)
     return column.to_numpy(zero_copy_only=False)  # where it is copied, null becomes NaN
 
 
@@ -264,8 +294,8 @@ def tristate(value: Value, rows: int) -> tuple[Any, Any]:
         return column.to_numpy(zero_copy_only=False), np.zeros(rows, bool)
     if column.null_count == rows:
         return np.zeros(rows, bool), np.ones(rows, bool)
-    true = column.fill_null(False).to_numpy(zero_copy_only=False)
-    return true, column.is_null().to_numpy(zero_copy_only=False)
+    valid, true = (_bits(buffer, column) for buffer in column.buffers())
+    return true & valid, ~valid
 
 
 def _no_truth(column: Value) -> Value:
@@ -276,6 +306,27 @@ def _no_truth(column: Value) -> Value:
     )
 
 
-def from_tristate(true: Any, unknown: Any) -> Any:
+def from_tristate(true: Any, unknown: Any = None) -> Any:
     """Build a truth column from two numpy masks; inverse of `tristate`."""
-    return pa.array(true, pa.bool_(), mask=unknown)
+    valid = None if unknown is None or not unknown.any() else _packed(~unknown)
+    return pa.Array.from_buffers(pa.bool_(), len(true), [valid, _packed(true)])
+
+
+def of_numbers(numbers: Any, known: Any = None) -> Any:
+    """Build a column of numbers, unknown where a mask of the known ones says so."""
+    valid = None if known is None or known.all() else _packed(known)
+    return pa.Array.from_buffers(
+        pa.float64(), len(numbers), [valid, pa.py_buffer(np.ascontiguousarray(numbers, np.float64))]
+    )
+
+
+def outside(column: Any, low: float, high: float) -> Any:
+    """Mask of the known numbers of a column that lie outside of a range."""
+    column = column if column.type.id == _DOUBLE else column.cast(pa.float64())
+    numbers = _stored(column)
+    mask = (numbers < low) | (numbers > high)
+    return mask & _bits(column.buffers()[0], column) if column.null_count else mask
+
+
+def _packed(mask: Any) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(mask, bitorder="little"))

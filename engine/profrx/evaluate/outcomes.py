@@ -107,7 +107,7 @@ class Outcomes:
             column = self.truth.get((parent.owner, parent.row))
         elif isinstance(declaration, ast.Guard):
             mask = self.guards.get(parent.owner)
-            column = None if mask is None else pa.array(mask)
+            column = None if mask is None else from_tristate(mask)
         else:
             codes = self.codes.get(parent.owner)
             column = None if codes is None else _truth(codes)
@@ -124,7 +124,10 @@ class Outcomes:
             return column
         frame = self.frames.scopes[target]
         if source in frame.wider:
-            return column.take(owners(frame.wider[source].owner))
+            wider = frame.wider[source]
+            if len(column) == 1 and wider.owner.size and wider.owner.min() >= 0:
+                return pa.repeat(column[0], frame.rows)  # all are of one report
+            return column.take(owners(wider.owner))
         for link in frame.members.values():
             if link.scope == source:
                 true, unknown = tristate(column, link.frame.rows)
@@ -203,7 +206,7 @@ def _run_guard(outcomes: Outcomes, guard: ast.Guard, *, block: bool = True) -> N
         if metric is None:
             continue
         at = metric.scope if metric.scope in outcomes.frames.scopes else guard.scope
-        held = spread(outcomes._at(pa.array(mask), guard.scope, at), outcomes.frames.scopes[at].rows)
+        held = spread(outcomes._at(from_tristate(mask), guard.scope, at), outcomes.frames.scopes[at].rows)
         outcomes.metrics(at).block(name, tristate(held, len(held))[0], guard.name)
 
 
@@ -251,28 +254,34 @@ def _run_rule(outcomes: Outcomes, rule: ast.Rule, frame: Frame, *, alone: bool =
     judged = np.ones(frame.rows, dtype=bool)
     if parent is not None:
         true, unknown = parent
-        codes[~true & ~unknown] = SKIPPED
+        _mark(codes, ~(true | unknown), SKIPPED)
         if not rule.anyway:
-            codes[unknown] = UNKNOWN
+            _mark(codes, unknown, UNKNOWN)
             judged = true
         else:
             judged = true | unknown
     for guard in [] if alone else outcomes.program.guards_of(rule.name):
         held = guard_mask(outcomes, guard, rule.scope)
-        codes[held & (codes != SKIPPED)] = BLOCKED
+        _mark(codes, held & (codes != SKIPPED), BLOCKED)
         judged = judged & ~held
     if not judged.any():
         return
     evaluator = outcomes.evaluator(rule)
     true, unknown = tristate(evaluator.column(rule.when), frame.rows)
-    codes[judged & true] = FIRED
+    _mark(codes, judged & true, FIRED)
     open_ = judged & unknown
     if open_.any():
-        codes[open_] = UNKNOWN
-        codes[open_ & ~suppliable(outcomes.program, rule, evaluator.metrics)] = NOT_APPLICABLE
+        _mark(codes, open_, UNKNOWN)
+        _mark(codes, open_ & ~suppliable(outcomes.program, rule, evaluator.metrics), NOT_APPLICABLE)
     rows = np.flatnonzero(codes == FIRED)
     if rows.size:
         outcomes.fired[rule.name] = _details(rule, evaluator, rows)
+
+
+def _mark(codes: Any, mask: Any, code: int) -> None:
+    """Set codes where a mask holds; by arithmetic, since masks of measured values mislead the processor's guesses."""
+    codes *= ~mask
+    codes += mask * np.uint8(code)
 
 
 def guard_mask(outcomes: Outcomes, guard: ast.Guard, scope: str) -> Any:
