@@ -8,7 +8,7 @@ slice at once; an entry of any other shape is decoded field by field, and one th
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-_SPARSE = 64
+_SPARSE = 16
 """Cells per entry up to which a table of launches x metrics is made to find the last entry of each."""
 _VALUE, _INSTANCE, _CATEGORY = 0x12, 0x1A, 0x20
 """Tags of what may follow the name id in an entry."""
@@ -73,10 +73,14 @@ class Values(NamedTuple):
 def decode(data: memoryview, entries: MetricEntries, lookup: Lookup, problems: ProblemLog) -> MetricStore:
     """Decode the values of all located entries whose name is wanted."""
     raw = np.frombuffer(data, dtype=np.uint8)
-    parts = [_wanted(places, ident, lookup, problems) for places, ident in _named(data, raw, entries, problems)]
+    parts = [
+        _wanted(places, ident, lookup, problems) for places, ident in _named(data, raw, entries, problems)
+    ]
     kept = parts[0] if len(parts) == 1 else _last_of_each(Kept(*_joined(parts, 6)), problems)
     found = [
-        _values(data, raw, kept if part.stop - part.start == len(kept.code) else Kept(*(c[part] for c in kept)))
+        _values(
+            data, raw, kept if part.stop - part.start == len(kept.code) else Kept(*(c[part] for c in kept))
+        )
         for part in slices(data, kept.start)
     ]
     values = found[0] if len(found) == 1 else Values(*_joined(found, 6))
@@ -90,7 +94,7 @@ def decode(data: memoryview, entries: MetricEntries, lookup: Lookup, problems: P
     return store
 
 
-def _joined(parts: list[tuple[Any, ...]], columns: int) -> Iterator[NDArray[Any]]:
+def _joined(parts: Sequence[tuple[Any, ...]], columns: int) -> Iterator[NDArray[Any]]:
     if not parts:
         return (np.empty(0, dtype=np.int64) for _ in range(columns))
     return (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -145,13 +149,13 @@ def _wanted(places: Places, ident: g.Words, lookup: Lookup, problems: ProblemLog
     else:
         code = _codes(places, ident, lookup, problems)
     chosen = (code >= 0).nonzero()[0]
-    code = code.take(chosen).astype(np.int64)
+    kept = code.take(chosen).astype(np.int64)
     launch = places.launch.take(chosen)
-    last = _are_last(launch, code)
+    last = _are_last(launch, kept)
     if not last.all():
         _repeated(last, problems)
-        chosen, code, launch = chosen[last], code[last], launch[last]
-    return Kept(code, launch, *(column.take(chosen) for column in places[1:]))
+        chosen, kept, launch = chosen[last], kept[last], launch[last]
+    return Kept(kept, launch, *(column.take(chosen) for column in places[1:]))
 
 
 def _codes(places: Places, ident: g.Words, lookup: Lookup, problems: ProblemLog) -> Codes:
@@ -172,9 +176,7 @@ def _codes(places: Places, ident: g.Words, lookup: Lookup, problems: ProblemLog)
     return code
 
 
-def _split(
-    data: memoryview, places: Places, suspects: Ints, problems: ProblemLog
-) -> tuple[Ints, Ints, Ints]:
+def _split(data: memoryview, places: Places, suspects: Ints, problems: ProblemLog) -> tuple[Ints, Ints, Ints]:
     """Give back the entries that others swallowed because their length is damaged: launch, start, stop of all."""
     launch, start, stop = places.launch, places.start, places.stop.copy()
     extra: list[tuple[int, int, int]] = []
@@ -240,7 +242,8 @@ def _are_last(launch: Ints, code: Ints) -> NDArray[np.bool_]:
         last_in = np.empty(cells, np.int64)
         cell = (launch - launch[0]) * codes + code
         last_in[cell] = place  # of places for the same cell, the last is kept
-        return last_in[cell] == place
+        last: NDArray[np.bool_] = last_in[cell] == place
+        return last
     key = launch << 32 | code
     order = np.argsort(key, kind="stable")
     ordered = key[order]
