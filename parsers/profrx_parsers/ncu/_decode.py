@@ -273,29 +273,41 @@ def _values(data: memoryview, raw: NDArray[np.uint8], kept: Kept) -> Values:
 
 
 def _slow(data: memoryview, start: int, stop: int) -> tuple[tuple[int, float, tuple[int, int]] | None, int]:
-    """Decode an entry of unusual shape field by field; also return where its first instance may begin."""
+    """Decode an entry of unusual shape field by field; also return where its first instance may begin.
+
+    Damage from the first instance on leaves the value as it is: whoever reads the instances will report it.
+    """
     value = None
     tail = stop
     previous = start
-    for number, _wire, found in fields(data, start, stop):
-        if number == 3 and tail == stop:
-            tail = previous
-        previous = found[1] if isinstance(found, tuple) else previous
-        if number != 2 or not isinstance(found, tuple):
-            continue
-        message = Message(data, found)
-        if message.error:
-            raise message.error
-        whole = [message.integer(n) for n in range(6)]
-        if message.spans(1):
-            value = (g.TEXT, float("nan"), message.spans(1)[-1])
-        elif whole[2] is not None:
-            value = (g.FLOAT, struct.unpack("<f", whole[2].to_bytes(8, "little")[:4])[0], (0, 0))
-        elif whole[3] is not None:
-            value = (g.DOUBLE, struct.unpack("<d", whole[3].to_bytes(8, "little"))[0], (0, 0))
-        elif whole[4] is not None or whole[5] is not None:
-            value = (g.UINT64, float(whole[4] if whole[4] is not None else whole[5] or 0), (0, 0))
+    try:
+        for number, _wire, found in fields(data, start, stop):
+            if number == 3 and tail == stop:
+                tail = previous
+            previous = found[1] if isinstance(found, tuple) else previous
+            if number == 2 and isinstance(found, tuple):
+                value = _one_value(data, found) or value
+    except WireError:
+        if tail == stop:
+            raise
     return value, tail
+
+
+def _one_value(data: memoryview, span: tuple[int, int]) -> tuple[int, float, tuple[int, int]] | None:
+    """Decode a value message of any shape. Raises `WireError` when it is damaged."""
+    message = Message(data, span)
+    if message.error:
+        raise message.error
+    whole = [message.integer(n) for n in range(6)]
+    if message.spans(1):
+        return g.TEXT, float("nan"), message.spans(1)[-1]
+    if whole[2] is not None:
+        return g.FLOAT, struct.unpack("<f", whole[2].to_bytes(8, "little")[:4])[0], (0, 0)
+    if whole[3] is not None:
+        return g.DOUBLE, struct.unpack("<d", whole[3].to_bytes(8, "little"))[0], (0, 0)
+    if whole[4] is not None or whole[5] is not None:
+        return g.UINT64, float(whole[4] if whole[4] is not None else whole[5] or 0), (0, 0)
+    return None
 
 
 def _bad(starts: Ints, what: str, problems: ProblemLog) -> None:

@@ -223,6 +223,21 @@ def test_counts_are_not_trusted(build: Any, write: Write, encode: dict[str, Call
     assert "ncu-missing-items" in serious(report)
 
 
+@pytest.mark.parametrize("value", [2.5, "short", "x" * 200])
+@pytest.mark.parametrize("damage", [b"\x1a\x7f\x08", b"\x1b", b"\xff\xff", b"\x29\x00"])
+def test_damage_behind_the_first_instance_leaves_the_value(
+    value: float | str, damage: bytes, build: Any, write: Write, encode: dict[str, Callable[..., bytes]]
+) -> None:
+    one = build()
+    entry = one.metric("x__m", value, [(1, 7)], category=False) + damage
+    one.block(kernels=[one.kernel("a(int)", {}, extra=encode["blob"](13, entry))], names=one.names)
+    report = open_report(write(bytes(one)))
+    text = isinstance(value, str)
+    assert values(report) == {(0, "x__m"): ("None" if text else "2.5", value if text else None)}
+    assert report.table("instances").column("value").to_pylist()[:1] == [7]
+    assert "ncu-damaged-instances" in serious(report)
+
+
 def test_huge_string_table(build: Any, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_names, "MAX_STRINGS", 1000)
     one = build()
