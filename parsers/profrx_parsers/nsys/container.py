@@ -79,7 +79,7 @@ class Container:
                 self.problems.add(
                     "data-loss",
                     "nsys-damaged-block",
-                    f"event block {number} is damaged, the events after it are lost: {err}",
+                    f"event block {number} is damaged, the events after it are lost: {err.reason}",
                     where=f"byte {at}",
                     advice=AGAIN,
                 )
@@ -122,7 +122,7 @@ class Container:
             self.problems.add(
                 "data-loss",
                 "nsys-damaged-tail",
-                f"strings, thread names or system information are damaged: {err}",
+                f"strings, thread names or system information are damaged: {err.reason}",
                 where=f"byte {at}",
                 advice=AGAIN,
             )
@@ -155,7 +155,7 @@ def open_container(data: memoryview, name: str, problems: ProblemLog) -> Contain
         raw = _locate(data, RAW_SECTION)
         _open_raw(box, raw, _message(box.sections[OFFSETS_SECTION]))
     except (WireError, KeyError) as err:
-        what = f"section {err} is missing" if isinstance(err, KeyError) else str(err)
+        what = f"section {err} is missing" if isinstance(err, KeyError) else err.reason
         box = Container(data, name, problems, has_index=False)
         try:
             _recover(box, what)
@@ -196,7 +196,7 @@ def _recover(box: Container, why: str) -> None:
         box.problems.add(
             "data-loss",
             "nsys-cut",
-            f"the events end at byte {found.stop:,} ({found.damage}): {found.events:,}{of} are there; later ones, the "
+            f"the events end early ({found.damage}): {found.events:,}{of} are there; later ones, the "
             "names of kernels and ranges, and the devices are lost",
             where=f"byte {found.stop}",
             advice=AGAIN,

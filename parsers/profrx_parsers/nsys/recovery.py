@@ -75,7 +75,8 @@ def walk(read_block: ReadBlock, first: int, end: int, expected: int | None) -> W
             message, after = read_block(at, end)
             found = _events(message)
         except (WireError, DecodeError) as err:
-            return Walk(at, False, events, expected, str(err))
+            why = err.reason if isinstance(err, WireError) else str(err)
+            return Walk(at, False, events, expected, why)
         if not found:
             return Walk(at, True, events, expected)
         events += found

@@ -117,7 +117,7 @@ class RepTables:
             self._log.add(
                 "data-loss",
                 "nsys-damaged-tail",
-                f"strings, thread names or system information are damaged: {message.error or 'no valid message'}",
+                f"strings, thread names or system information are damaged: {message.error.reason if message.error else 'no valid message'}",
                 advice=AGAIN,
             )
             return [block[start:stop] for start, stop in message.spans(1)]

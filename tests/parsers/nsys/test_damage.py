@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from profrx_parsers.errors import InputError
 from profrx_parsers.nsys.devices import DeviceMap
 from profrx_parsers.nsys.host import read_calls, read_ranges
 from profrx_parsers.nsys.raw import Strings
 from profrx_parsers.nsys.rep import RepTables
 from profrx_parsers.nsys.work import read_launches
-from profrx_parsers.problems import ProblemLog
+from profrx_parsers.problems import Problem, ProblemLog
 from profrx_parsers.registry import open_report
 
 
@@ -72,3 +74,28 @@ def test_a_view_without_end_is_not_read(tmp_path: Path) -> None:
             """
         )
     assert open_report(path).table("launches").num_rows == 0
+
+
+@pytest.mark.parametrize("at", [1_000, 9_000, 34_100, -2_000, -40])
+@pytest.mark.parametrize("how", ["cut", "altered"])
+def test_a_place_is_named_once(fixtures: Path, tmp_path: Path, at: int, how: str) -> None:
+    """`where` holds it: a message that names it again names another offset, or the same in other digits."""
+    whole = (fixtures / "nsys/gpu-idle/report.nsys-rep").read_bytes()
+    path = tmp_path / "x.nsys-rep"
+    path.write_bytes(whole[:at] if how == "cut" else whole[:at] + b"\xff" * 30 + whole[at:][30:])
+    unreadable, problems = _opened(path)
+    assert unreadable.count("byte ") <= 1
+    assert [problem.message for problem in problems if "byte " in problem.message] == []
+    if how == "cut":
+        assert unreadable or any(problem.severity == "data-loss" for problem in problems)
+
+
+def _opened(path: Path) -> tuple[str, list[Problem]]:
+    """Return why a report cannot be opened, or its problems."""
+    try:
+        report = open_report(path)
+    except InputError as err:
+        return err.message, []
+    for table in ("launches", "api_calls", "devices"):
+        report.table(table)
+    return "", list(report.problems)
