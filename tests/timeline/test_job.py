@@ -116,6 +116,59 @@ def test_problems_name_their_rank() -> None:
     assert [(p.code, p.where, p.count) for p in job.problems] == [("made", "rank 1", 1)]
 
 
+def codes(job: Report) -> set[str]:
+    job.table("launches")
+    return {problem.code for problem in job.problems if problem.code.startswith("ranks-")}
+
+
+def test_reports_of_other_jobs_are_told_apart() -> None:
+    ours = steps(10, process=1, device=0)
+    fewer = {**ours, "launches": ours["launches"][:-2]}
+    alone = {"launches": [kernel(0, 100)]}
+    twice = {**ours, "launches": [*ours["launches"], kernel(900, 20, name=ALL_REDUCE.replace("Sum", "Max"))]}
+    for other, code in (
+        (fewer, "no-common-collective"),
+        (alone, "no-common-collective"),
+        (twice, "collectives-differ"),
+    ):
+        job = job_of([report(devices=devices(0), **ours), report(devices=devices(0), **other)])
+        assert codes(job) == {f"ranks-{code}"}
+    assert not codes(job_of([report(devices=devices(0), **ours) for _ in range(3)]))
+
+
+def test_reports_that_say_the_same_rank_are_told() -> None:
+    reports = [report(devices=devices(0), **steps(10, process=1, device=0)) for _ in range(3)]
+    for one in reports[:2]:
+        one.info.options["rank"] = 1
+    assert codes(job_of(reports)) == {"ranks-same-number"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("rank-straggler-split-rank0", "rank-straggler-split-rank1", set()),
+        ("comm-overlapped-split-rank0", "comm-overlapped-split-rank1", set()),
+        ("rank-straggler-split-rank0", "data-straggler-split-rank1", {"ranks-not-in-step"}),
+        ("rank-straggler-split-rank0", "comm-overlapped-split-rank1", {"ranks-no-common-collective"}),
+    ],
+)
+def test_runs_of_one_program_are_told_apart(fixtures: Path, one: str, other: str, told: set[str]) -> None:
+    """Captures of two runs on the same machine, of ranks of one run in each of them."""
+    assert (
+        codes(job_of([open_report(fixtures / f"nsys/{name}/report.nsys-rep") for name in (one, other)]))
+        == told
+    )
+
+
+@given(drift=st.integers(-100, 100), noise=st.lists(st.integers(-5, 5), min_size=4, max_size=4))
+@settings(max_examples=20, deadline=None)
+def test_clocks_that_drift_are_of_one_run(drift: int, noise: list[int]) -> None:
+    """Up to 100 us a second, whatever the capture's length; ends some microseconds apart."""
+    steady = [kernel(at * 10**6, 50, name=ALL_REDUCE) for at in range(4)]
+    other = [kernel(at * (10**6 + drift) + more, 50, name=ALL_REDUCE) for at, more in enumerate(noise)]
+    assert not codes(job_of([report(launches=steady), report(launches=other)]))
+
+
 def test_one_report_is_no_job() -> None:
     with pytest.raises(UsageError):
         job_of([report(launches=[kernel(0, 1)])])
