@@ -120,11 +120,10 @@ def _overview(status: dict[str, int], total: dict[str, Any], devices: list[dict[
         f"{_time(total['ns'])} of measured time" if total["ns"] else "no time measured",
     ]
     lines = [f"{', '.join(counted)}."]
-    if status.get("failed") or status.get("quarantined"):
-        lines.append(
-            f"{numbers.plural(status.get('failed', 0), 'input')} could not be read; set aside because reading broke the "
-            f"process: {status.get('quarantined', 0):,}."
-        )
+    if failed := status.get("failed", 0):
+        lines.append(f"{numbers.plural(failed, 'input')} could not be read.")
+    if aside := status.get("quarantined", 0):
+        lines.append(f"{numbers.plural(aside, 'input')} set aside because reading broke the process.")
     if devices:
         named = ", ".join(f"{markdown(d['name'] or 'unknown')} ({d['reports']:,})" for d in devices[:6])
         lines.append(f"Devices: {named}.")
