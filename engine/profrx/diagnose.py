@@ -252,9 +252,11 @@ def _finish(
 ) -> None:
     """Fill the one-page numbers and the import log."""
     from profrx import summary
+    from profrx.report import damage
 
     summary.complete(found, report, metrics, first=first, page=page)
     found.problems = [Problem(**vars(problem)) for problem in report.problems]
+    found.next_step = damage.next_step(found.problems)
 
 
 def _cut(found: ReportFindings, kernel: str) -> None:

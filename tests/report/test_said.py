@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from profrx.diagnose import diagnose
 from profrx.report.formats import render
 from profrx.report.page import page
 
@@ -63,3 +66,40 @@ def test_the_folders_above_an_unreadable_input_are_not_shown(many: Findings, for
     made = render(many, format_)
     assert "somebody" not in made
     assert "captures/no.ncu-rep" in made
+
+
+@pytest.mark.parametrize("format_", ["md", "html", "text"])
+def test_launches_of_a_finding_stand_beside_its_kernel(many: Findings, format_: str) -> None:
+    report = many.reports[0]
+    report.kernels[0].launches = 1200
+    report.findings[0].subject.launches = list(range(0, 1000, 2))
+    made = " ".join(render(many, format_).split())
+    assert "500 of 1,200 launches (0, 2, 4, 6, 8, 10 and 494 more)" in made
+
+
+@pytest.mark.parametrize("format_", ["md", "text", "json"])
+def test_a_capture_without_gpu_work_has_a_headline(findings: Findings, format_: str) -> None:
+    report = findings.reports[0]
+    first = report.findings[0].model_copy(
+        update={"scope": "report", "title": "No GPU work was recorded", "fix": ["Trace CUDA."]}
+    )
+    report.findings, report.kernels, report.verdicts = [first], [], []
+    assert page(report).lede == "No GPU work was recorded. Trace CUDA."
+    assert "No GPU work was recorded" in render(findings, format_)
+
+
+def test_kernels_of_one_name_get_commands_of_their_own(fixtures: Path) -> None:
+    """Three functors of one template: each is named, and no profile overwrites another (ncu refuses to)."""
+    found = diagnose([fixtures / "nsys/unfused-elementwise/report.nsys-rep"])
+    commands = page(found.reports[0]).commands
+    assert [kernel.rpartition(" ")[2] for kernel, _, _ in commands] == ["[1]", "[2]", "[3]"]
+    files = [re.findall(r" -o (\S+) ", command) for _, _, command in commands]
+    assert len({str(one) for one in files}) == 3
+    made = render(found, "md")
+    for kernel, part, _ in commands:
+        assert f"* `{kernel}` ({part}): `ncu " in made
+
+
+def test_unknown_metrics_are_set_as_code(fixtures: Path) -> None:
+    (report,) = diagnose([fixtures / "ncu/style-metrics/report.ncu-repz"]).reports
+    assert ("Memory or compute bound?", "Not known: `memory.throughput`.") in page(report).path

@@ -9,11 +9,16 @@ import pytest
 from profrx.diagnose import diagnose
 from profrx.report import model as m
 from profrx.report import scarce
+from profrx.report.commands import lines
 from profrx.report.page import page
 from profrx.report.views import Gap
 
 KERNEL = {"kernel": "scale(float *)", "short": "scale"}
 LONG = "ncu --section A --section B --section C"
+
+
+def gap(option: str, *rules: str) -> Gap:
+    return Gap(option, rules, tuple(lines([option])) if option else ())
 
 
 def report(judged: int, verdict: str = "unknown", **more: object) -> m.ReportFindings:
@@ -29,7 +34,7 @@ def report(judged: int, verdict: str = "unknown", **more: object) -> m.ReportFin
 
 
 def test_it_counts_and_gives_the_shortest_command() -> None:
-    told = scarce.lede(report(4), (Gap(LONG, ("a", "b")), Gap("ncu --section D", ("c",))))
+    told = scarce.lede(report(4), (gap(LONG, "a", "b"), gap("ncu --section D", "c")))
     assert "4 of 70 rules" in told
     assert f"`{scarce.EVERYTHING}`" in told
     assert LONG not in told
@@ -37,13 +42,13 @@ def test_it_counts_and_gives_the_shortest_command() -> None:
 
 def test_one_section_is_shorter_than_the_set() -> None:
     assert (
-        scarce.shortest(report(4), (Gap("ncu --section SpeedOfLight", ("a",)),))
-        == "ncu --section SpeedOfLight"
+        scarce.shortest(report(4), (gap("ncu --section SpeedOfLight", "a"),))
+        == "ncu --section SpeedOfLight -o report APPLICATION"
     )
 
 
 def test_no_command_is_made_up() -> None:
-    told = scarce.lede(report(4), (Gap("", ("a",)),))
+    told = scarce.lede(report(4), (gap("", "a"),))
     assert "`" not in told
     assert "See below" in told
 
@@ -64,7 +69,7 @@ def test_an_unknown_verdict_beside_many_judged_rules_is_not_called_little() -> N
     ],
 )
 def test_others_speak_for_themselves(known: m.ReportFindings) -> None:
-    assert scarce.lede(known, (Gap(LONG, ("a",)),)) == ""
+    assert scarce.lede(known, (gap(LONG, "a"),)) == ""
 
 
 def test_coverage_counts_rules_of_the_tool(fixtures: Path) -> None:

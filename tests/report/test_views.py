@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from profrx.report import model as m
+from profrx.report.commands import together
 from profrx.report.focus import LEAST_SHARE, worth
-from profrx.report.views import advice, gaps, held_back, ranges, together
+from profrx.report.views import advice, gaps, held_back, launched, ranges
 
 
 def unknown(rule: str, *options: str) -> m.Unknown:
@@ -56,10 +57,29 @@ def test_options_of_one_tool_are_one_command(options: list[str], text: str) -> N
         ([0, 1, 2, 5], "0-2, 5"),
         ([5, 1, 1, 0], "0-1, 5"),
         (list(range(0, 20, 2)), "0, 2, 4, 6, 8, 10 and 4 more"),
+        ([*range(0, 12, 2), *range(100, 1300)], "0, 2, 4, 6, 8, 10 and 1,200 more"),
     ],
 )
 def test_launches_are_ranges(launches: list[int], text: str) -> None:
     assert ranges(launches) == text
+
+
+@pytest.mark.parametrize(
+    ("launches", "of", "text"),
+    [
+        ([], 5, ""),
+        ([3], None, ""),
+        ([0], 1, ""),
+        ([3], 41, "1 of 41 launches (3)"),
+        ([0, 1, 5], 3, "3 launches (0-1, 5)"),
+        ([0, 1], 1, "2 launches (0-1)"),
+        (list(range(3000)), 4000, "3,000 of 4,000 launches (0-2999)"),
+    ],
+)
+def test_a_finding_says_which_launches_it_covers(launches: list[int], of: int | None, text: str) -> None:
+    assert launched(launches, of) == text
+    shown = advice(finding(subject={"kernel": "k", "short": "k", "launches": launches}), of)
+    assert shown.launches == text
 
 
 def finding(**more: object) -> m.Finding:

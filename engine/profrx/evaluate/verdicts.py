@@ -10,13 +10,15 @@ from profrx.evaluate import evidence, trace
 from profrx.evaluate.closer import closer_evaluator, lookup
 from profrx.evaluate.group import base_times
 from profrx.evaluate.lacking import missing as missing_names
-from profrx.evaluate.outcomes import suppliable
+from profrx.evaluate.outcomes import guard_mask, suppliable
 from profrx.language import walk
 from profrx.language.template import render
 from profrx.report.model import VerdictOf
 from profrx.report.verdicts import UNNAMED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from profrx.evaluate.outcomes import Outcomes
     from profrx.language import ast
 
@@ -67,6 +69,7 @@ def _of_table(
         return []
     evaluator = closer_evaluator(outcomes, verdict, leads)
     steps = [trace.trace(evaluator, when) for when in walk.conditions(verdict)]
+    doubts = _doubts(outcomes, verdict, leads)
     subjects = frame.subjects.take(leads).to_pylist()
     nameless = UNNAMED if verdict.scope in ("launch", "kernel") else ""
     subject_id = frame.column("subject_id").to_numpy()
@@ -82,7 +85,8 @@ def _of_table(
         else:
             names = {name: None for step in steps for name in missing_names(evaluator, step, at)}
             lines = []
-            because = "Not known: " + (", ".join(names) or "its inputs") + "."
+            because = "Not known: " + (", ".join(f"`{name}`" for name in names) or "its inputs") + "."
+        guard, doubt = doubts.get(at, (None, "")) if row is not None else (None, "")
         one = VerdictOf(
             kernel=subject["kernel"] or nameless or subject["subject"] or "",
             short=subject["kernel_short"] or nameless or subject["subject"] or "",
@@ -91,8 +95,29 @@ def _of_table(
             table=verdict.name,
             title=(row.title or row.name) if row is not None else "Unknown",
             because=because,
+            guard=guard,
+            doubt=doubt,
             time_share=min(total / base, 1.0) if base and total > 0 else None,
             evidence=lines,
         )
         found.append((int(reports[lead]), one))
+    return found
+
+
+def _doubts(outcomes: Outcomes, verdict: ast.Verdict, leads: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return (guard, its sentence and first fix) by place in `leads`, where a guard that blocks the table holds."""
+    found: dict[int, tuple[str, str]] = {}
+    for guard in outcomes.program.guards_of(verdict.name):
+        mask = guard_mask(outcomes, guard, verdict.scope)
+        places = [at for at, lead in enumerate(leads) if mask[lead] and at not in found]
+        if not places:
+            continue
+        own = guard.scope == verdict.scope
+        evaluator = closer_evaluator(outcomes, guard, [leads[at] for at in places]) if own else None
+        for row, at in enumerate(places):
+            texts = (guard.because, *guard.fix[:1])
+            said = (
+                [render(text, lookup(evaluator, row)) for text in texts] if evaluator else [guard.title + "."]
+            )
+            found[at] = (guard.name, " ".join(said))
     return found

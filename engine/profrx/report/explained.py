@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profrx.report import numbers
+from profrx.report.commands import lines as typed
+from profrx.report.commands import option
 from profrx.report.escape import clean
 from profrx.report.json import dumps
-from profrx.report.views import option, ranges, together
+from profrx.report.views import ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from profrx.evaluate.explain import Explained, Explanation, SubjectReason
+    from profrx.report.model import Collect
     from profrx.summary.metric import MetricExplanation
 
 FORMATS: dict[str, tuple[str, ...]] = {"text": (".txt",), "json": (".json",)}
@@ -54,7 +59,7 @@ def _metric(one: MetricExplanation) -> str:
     if not one.values:
         lines.append("  this report has no subject to show it on")
     if one.collect:
-        lines.append(f"  collect with `{together(sorted({option(c) for c in one.collect}))}`")
+        lines += _collected(one.collect, "  ")
     lines += [f"  see {url}" for url in one.references]
     return "\n".join(lines)
 
@@ -85,12 +90,20 @@ def _subject(one: SubjectReason, tree: bool) -> list[str]:
         lines.append(f"    missing: {', '.join(one.missing)}")
     lines += [f"    {clean(text)}" for text in one.why_missing]
     if one.collect:
-        lines.append(f"    collect with `{together(sorted({option(c) for c in one.collect}))}`")
+        lines += _collected(one.collect, "    ")
     if one.symptom_of:
         lines.append(f"    shown as part of {one.symptom_of}")
     if tree:
         lines += [f"      {_indented(line)}" for line in one.tree]
     return lines
+
+
+def _collected(actions: Sequence[Collect], indent: str) -> list[str]:
+    """Return the commands that collect something, to be copied."""
+    command = [_indented(line) for line in typed(sorted({option(one) for one in actions}))]
+    if len(command) == 1:
+        return [f"{indent}collect with `{command[0]}`"]
+    return [f"{indent}collect with these lines:", *(f"{indent}  {line}" for line in command)]
 
 
 def _indented(line: str) -> str:

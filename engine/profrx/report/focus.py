@@ -50,6 +50,9 @@ def distinct(report: ReportFindings) -> ReportFindings:
     named: list[Any] = [*copy.kernels, *copy.verdicts, *copy.vendor]
     for one in [*named, *parts.sol, *parts.stalls, *parts.roofline, *parts.path]:
         one.short = labels.get(one.kernel, one.short)
+    if isinstance(parts.busy, dict):
+        for row in [*(parts.busy.get("kernels") or ()), *(parts.busy.get("not_profiled") or ())]:
+            row["short"] = labels.get(row.get("kernel") or "", row.get("short"))
     for finding in copy.findings:
         finding.subject.short = labels.get(finding.subject.kernel or "", finding.subject.short or "") or None
     return copy

@@ -107,13 +107,14 @@ def idle(report: ReportFindings) -> Grid | None:
     )
 
 
-def commands(report: ReportFindings) -> tuple[tuple[str, str], ...]:
-    """(kernel and its share of the window, command that profiles one steady launch of it)."""
+def commands(report: ReportFindings) -> tuple[tuple[str, str, str], ...]:
+    """(kernel, its share of the window, command that profiles one steady launch of it)."""
     busy = report.summary.busy
     listed = busy.get("kernels") if isinstance(busy, dict) else None
     return tuple(
         (
-            f"{one.get('short', '')} ({numbers.share(one.get('window_share'))} of the window)",
+            str(one.get("short", "")),
+            f"{numbers.share(one.get('window_share'))} of the window",
             str(one["command"]),
         )
         for one in (listed or ())[:COMMANDS]

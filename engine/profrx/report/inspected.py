@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profrx.report import numbers
+from profrx.report import damage, numbers
+from profrx.report.commands import option, together
 from profrx.report.escape import clean
 from profrx.report.grid import grid
 from profrx.report.json import dumps
-from profrx.report.views import option, together
 
 if TYPE_CHECKING:
     from profrx.inspection import Inspection
@@ -89,6 +89,8 @@ def _rules(one: Inspection) -> str:
     if not total:
         return ""
     lines = [f"{len(one.rules_supported)} of {total} rules can be judged"]
+    if step := damage.next_step(one.problems) if one.rules_unsupported else "":
+        lines.append(f"  some may lack only what is lost. {step}")
     needed: dict[str, list[str]] = {}
     for rule in one.rules_unsupported:
         needed.setdefault(together(sorted({option(c) for c in rule.collect})), []).append(rule.rule)

@@ -15,7 +15,7 @@ from profrx.report import escape, numbers
 from profrx.report.page import pages, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from jinja2 import Environment
 
@@ -89,6 +89,7 @@ def _environment() -> Environment:
         code_cell=lambda text: Safe(escape.code(text, cell=True, limit=NAME_LIMIT)),
         prose=lambda text: Safe(escape.prose(text)),
         link=_link,
+        block=_block,
         safe_markdown=Safe,
         join=lambda parts, by: Safe(by.join(escape.markdown(part) for part in parts)),
     )
@@ -102,6 +103,15 @@ def _finalize(value: Any) -> str:
     text = str(value)
     # Blanks and separators that a template prints itself are not names.
     return text if not text.strip(" \n·,;") else escape.markdown(text)
+
+
+def _block(lines: Sequence[str]) -> Safe:
+    """Return lines of a command as a code block inside a list item; nothing in them can close it."""
+    held = (escape.clean(line.strip()).replace("`", "'") for line in lines)
+    shown = (
+        f"    {one}" if line.startswith(" ") else f"  {one}" for line, one in zip(lines, held, strict=True)
+    )
+    return Safe("\n".join(["", "  ```sh", *shown, "  ```", ""]))
 
 
 def _link(link: Link) -> Safe:

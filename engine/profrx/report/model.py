@@ -136,6 +136,10 @@ class VerdictOf(Model):
     table: str = ""
     title: str = ""
     because: str = ""
+    guard: str | None = None
+    """Guard that holds for the heaviest of these launches: the verdict is no answer there, though rules go on from it."""
+    doubt: str = ""
+    """That guard's sentence, and what it says to do."""
     time_share: float | None = None
     evidence: list[Evidence] = Field(default_factory=list)
 
@@ -304,6 +308,8 @@ class ReportFindings(Model):
     devices: list[dict[str, Any]] = Field(default_factory=list)
     conditions: Conditions = Field(default_factory=Conditions)
     problems: list[Problem] = Field(default_factory=list)
+    next_step: str = ""
+    """What to do before anything that is unknown is collected again: the input is damaged. Empty when it is not."""
     kernels: list[KernelRow] = Field(default_factory=list)
     summary: Summary = Field(default_factory=Summary)
     verdicts: list[VerdictOf] = Field(default_factory=list)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profrx.report import focus, grids, numbers, scarce
+from profrx.report import damage, focus, grids, numbers, scarce
 from profrx.report.verdicts import UNKNOWN, leading
 from profrx.report.views import Advice, Fix, Gap, Held, advice, gaps, held_back
 
@@ -26,7 +26,7 @@ HYGIENE = frozenset(
 )
 """Causes that are no reason to change a kernel: they are findings, but never the top fix."""
 LOSS = " Data of this report is lost (see Validity): this holds for what could be read."
-"""Behind the verdict of a timeline with holes: what is missing may have been work."""
+"""Behind the verdict of a report with holes: what is missing may have been work."""
 RANKS = "ranks: "
 """Begins the source of several reports that were judged as one job."""
 DIGEST = "digest"
@@ -44,6 +44,18 @@ class Kernel:
     share: str
     verdict: str
     because: str = ""
+    doubt: str = ""
+    """Why the verdict is no answer; empty where it is one."""
+
+    @property
+    def answer(self) -> str:
+        """The verdict where it may stand as the answer."""
+        return "" if self.doubt else self.verdict
+
+    @property
+    def shown(self) -> str:
+        """The verdict as a table shows it."""
+        return f"{self.verdict} (doubtful)" if self.doubt else self.verdict
 
 
 @dataclass(frozen=True)
@@ -61,8 +73,8 @@ class Page:
     more_kernels: int
     idle: grids.Grid | None
     """Why the GPU idled, of a timeline."""
-    commands: tuple[tuple[str, str], ...]
-    """(what, command) to profile next, of a timeline."""
+    commands: tuple[tuple[str, str, str], ...]
+    """(kernel, its share, command) to profile next, of a timeline."""
     command_notes: tuple[str, ...]
     """What to heed with them: kernels that are none for a profile, several ranks."""
     path: tuple[tuple[str, str], ...]
@@ -78,6 +90,8 @@ class Page:
     findings: tuple[Advice, ...]
     more_findings: int
     gaps: tuple[Gap, ...]
+    next_step: str
+    """What to do before any gap is closed by collecting; empty unless the input is damaged."""
     warnings: tuple[str, ...]
     blocked: tuple[Held, ...]
     suppressed: tuple[tuple[str, str, str], ...]
@@ -91,6 +105,11 @@ class Page:
     several: bool = False
     """Whether the report holds more than one kernel (then kernels are named everywhere)."""
     footer: str = ""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the verdict of the heaviest kernel is no answer."""
+        return bool(self.kernels and self.kernels[0].doubt)
 
 
 def pages(findings: Findings, top: int | None = None) -> list[Page]:
@@ -108,13 +127,15 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
     report = focus.heaviest(focus.distinct(report))
     kernels = _kernels(report)
     several = len(report.kernels) > 1
-    listed = [advice(one) for one in report.findings]
+    launches = {row.kernel: row.launches for row in report.kernels}
+    listed = [advice(one, launches.get(one.subject.kernel or "")) for one in report.findings]
     worth = [a for a, one in zip(listed, report.findings, strict=True) if top or focus.worth(one)]
     best = _best(worth) or _best(listed)
     if best and best not in worth:
         worth.insert(0, best)
     open_ = gaps(report)
     too_little = scarce.lede(report, open_)
+    said = _lede(report, kernels) or _without_work(report)
     explained = _explained(report)
     steps = [
         (s.question, s.answer) for s in report.summary.path if explained and s.kernel == explained.kernel
@@ -122,7 +143,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
     return Page(
         title=_title(report),
         source=shown(report.source),
-        lede=_lede(report, kernels) or too_little,
+        lede=said + _loss(report) if said else too_little,
         conditions=tuple(report.conditions.facts.items()),
         missing=tuple(report.conditions.missing),
         base_time=_base_time(report),
@@ -143,6 +164,7 @@ def page(report: ReportFindings, *, top: int | None = None, footer: str = "") ->
         findings=tuple(worth[:limit]),
         more_findings=len(listed) - len(worth[:limit]),
         gaps=open_,
+        next_step=report.next_step,
         warnings=_warnings(report),
         blocked=held_back(report),
         suppressed=tuple(
@@ -173,7 +195,7 @@ def _alone(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
     took = f"{kernels[0].time} in {launches}." if timed else f"{launches} without a time."
     if not kernels[0].verdict and isinstance(report.summary.busy, dict):
         return took
-    return f"{kernels[0].verdict or 'Unknown'}: {took}"
+    return f"{kernels[0].shown or 'Unknown'}: {took}"
 
 
 def _warnings(report: ReportFindings) -> tuple[str, ...]:
@@ -209,20 +231,35 @@ def _explained(report: ReportFindings) -> KernelRow | None:
 def _lede(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
     busy = report.summary.busy
     if isinstance(busy, dict) and busy.get("verdict"):
-        lost = any(problem.severity == "data-loss" for problem in report.problems)
-        return str(busy["verdict"]) + (LOSS if lost else "")
+        return str(busy["verdict"])
     if not kernels:
         return ""
     first = kernels[0]
     if not first.verdict:
         return ""
+    name = first.short.replace("`", "'")
+    if first.doubt:
+        of = f" `{name}`, {first.share} of the time," if len(kernels) > 1 else " it"
+        return f"What limits{of} is not known. {first.doubt}"
     if len(kernels) > 1:
-        name = first.short.replace("`", "'")
         timed = all(row.duration_ns is not None for row in report.kernels)
         time = "the time" if timed else "the time that is known"
         said = f"`{name}`, {first.share} of {time}, is {first.verdict.lower()}."
         return f"{said} {first.because}".rstrip()
     return f"{first.verdict}. {first.because}" if first.because else f"{first.verdict}."
+
+
+def _without_work(report: ReportFindings) -> str:
+    """Return what a report without any kernel or copy is found to lack, and what to do about it."""
+    first = next((one for one in report.findings if one.scope == "report"), None)
+    if report.kernels or report.verdicts or first is None:
+        return ""
+    return " ".join([f"{first.title}.", *first.fix[:1]])
+
+
+def _loss(report: ReportFindings) -> str:
+    lost = any(problem.severity in damage.LOST for problem in report.problems)
+    return f"{LOSS} {report.next_step}".rstrip() if lost else ""
 
 
 def _base_time(report: ReportFindings) -> str:
@@ -240,6 +277,7 @@ def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
     """Join kernels with their verdict; launches of one kernel that differ are listed as ``a / b``."""
     words: dict[str, list[str]] = {}
     because: dict[str, str] = {}
+    doubt: dict[str, str] = {}
     for one in leading(report.verdicts):
         if one.verdict == UNKNOWN:
             continue
@@ -247,6 +285,7 @@ def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
         if title not in words.setdefault(one.kernel, []):
             words[one.kernel].append(title)
         because.setdefault(one.kernel, one.because)
+        doubt.setdefault(one.kernel, one.doubt)
     return tuple(
         Kernel(
             short=row.short,
@@ -256,6 +295,7 @@ def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
             share=numbers.share(row.time_share),
             verdict=" / ".join(words.get(row.kernel, [])),
             because=because.get(row.kernel, "") if len(words.get(row.kernel, [])) == 1 else "",
+            doubt=doubt.get(row.kernel, ""),
         )
         for row in report.kernels
     )
@@ -265,7 +305,8 @@ def _nothing(report: ReportFindings) -> str:
     if report.findings or isinstance(report.summary.busy, dict):
         return ""
     if not report.kernels and not report.verdicts:
-        return "Nothing to judge: no kernel was read or chosen, and there is no timeline."
+        nothing = "Nothing to judge: no kernel was read or chosen, and there is no timeline."
+        return f"{nothing} {report.next_step}".rstrip()
     if report.unknown and report.coverage is not None:
         judged = numbers.plural(report.coverage.judged, "rule")
         rest = report.coverage.rules - report.coverage.judged

@@ -17,8 +17,6 @@ FEW = 0.5
 EVERYTHING = "ncu --set full -o report APPLICATION"
 SECTIONS = 2
 """More sections than these are longer to type than the set that holds them all."""
-LONGEST = 160
-"""Characters of a command that a sentence can hold."""
 
 
 def lede(report: ReportFindings, gaps: Sequence[Gap]) -> str:
@@ -34,14 +32,18 @@ def lede(report: ReportFindings, gaps: Sequence[Gap]) -> str:
     rules, judged = report.coverage.rules, report.coverage.judged
     command = shortest(report, gaps)
     run = f" Collect more first: `{command}`." if command else " See below what to collect." if gaps else ""
+    if report.next_step:
+        run = f" Its data is damaged. {report.next_step}"
     if judged < FEW * rules:
         return f"This report holds too little to say what limits it: {judged} of {rules} rules could be judged.{run}"
     return f"What limits it is not known, although {judged} of {rules} rules could be judged.{run}"
 
 
 def shortest(report: ReportFindings, gaps: Sequence[Gap]) -> str:
-    """Return the shortest command that collects what most of the missing rules need; empty when none is known."""
-    option = next((gap.option for gap in gaps if gap.option), "")
-    if report.tool == "ncu" and option.count("--section") > SECTIONS:
+    """Return the command for what most of the missing rules need; empty when there is none, or none for one line."""
+    first = next((gap for gap in gaps if gap.option), None)
+    if first is None:
+        return ""
+    if report.tool == "ncu" and first.option.count("--section") > SECTIONS:
         return EVERYTHING
-    return option if len(option) <= LONGEST else ""
+    return first.command[0] if len(first.command) == 1 else ""

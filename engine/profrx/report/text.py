@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from profrx.report.page import Page
     from profrx.report.views import Held
 
+LOST = "Data of this report is lost, and these rules may lack no more than that."
+BEGIN, BEGIN_LATER = "Collect with", "If that does not help, collect with"
 WIDTH = 110
 """Columns when the output is no terminal."""
 _WORD = re.compile(r"[^\s`]*`[^`]+`\S*|\S+")
@@ -73,7 +75,7 @@ def _step(text: str) -> str:
 
 
 def _page(console: Console, page: Page) -> None:
-    verdict = page.kernels[0].verdict if len(page.kernels) == 1 else ""
+    verdict = page.kernels[0].answer if len(page.kernels) == 1 else ""
     _say(console, f"{page.title}: {verdict.lower()}" if verdict else page.title, style="bold")
     if page.lede:
         _say(console, page.lede)
@@ -108,7 +110,7 @@ def _verdicts(console: Console, page: Page) -> None:
     _heading(console, "Verdict")
     judged = any(k.verdict for k in page.kernels)
     rows = [
-        (k.short, f"{k.launches:,}", k.time, k.share, *((k.verdict or "unknown",) if judged else ()))
+        (k.short, f"{k.launches:,}", k.time, k.share, *((k.shown or "unknown",) if judged else ()))
         for k in page.kernels
     ]
     header = ("kernel", "launches", "time", "share", *(("verdict",) if judged else ()))
@@ -147,11 +149,14 @@ def _findings(console: Console, page: Page) -> None:
         head.append(escape.clean(f.title), style="bold")
         if page.several and f.subject:
             head.append(f" in {escape.middle_cut(escape.clean(f.subject), 50)}")
+        if f.launches:
+            head.append(f", {f.launches}")
         console.print(head)
         gain = f"saves {f.saves}" if f.saves else "saving unknown"
         total = f", {f.of_report} of the total" if page.several and f.of_report else ""
         speed = f" ({f.speedup})" if f.speedup else ""
-        _say(console, f"{gain}{speed}{total}; {f.confidence} confidence; {f.decided_by}", indent=5)
+        known = (f"{gain}{speed}{total}", f"{f.confidence} confidence", f.decided_by)
+        _say(console, "; ".join(filter(None, known)), indent=5)
         _say(console, f.because, indent=5, style="dim")
         for fix in f.fixes[:1]:
             _say(console, f"Fix: {fix}", indent=5)
@@ -168,13 +173,18 @@ def _findings(console: Console, page: Page) -> None:
 def _rest(console: Console, page: Page) -> None:
     if page.commands:
         _heading(console, "Profile next")
-        for what, command in page.commands:
-            _say(console, f"* {what}:")
+        for kernel, part, command in page.commands:
+            _say(console, f"* {kernel} ({part}):")
             _lines(console, f"  {escape.clean(command)}")
         _bullets(console, page.command_notes)
     if page.gaps:
         _heading(console, "Not judged")
-        _bullets(console, (_gap(g.option, g.rules) for g in page.gaps))
+        if page.next_step:
+            _bullets(console, [f"{LOST} {page.next_step}"])
+        for g in page.gaps:
+            _bullets(console, [_gap(g.command, g.rules, BEGIN_LATER if page.next_step else BEGIN)])
+            if len(g.command) > 1:
+                _lines(console, "\n".join(f"  {_copied(line)}" for line in g.command))
     if page.suppressed:
         _heading(console, "Accepted for now")
         _bullets(
@@ -203,11 +213,18 @@ def _held(one: Held) -> str:
     return f"Not judged{' for ' if named else ''}{named} ({one.guard}): {', '.join(one.rules)}. {one.reason}"
 
 
-def _gap(option: str, rules: Sequence[str]) -> str:
+def _copied(line: str) -> str:
+    """Return a line of a command, cleaned, with its indentation."""
+    return " " * (len(line) - len(line.lstrip(" "))) + escape.clean(line)
+
+
+def _gap(command: Sequence[str], rules: Sequence[str], begin: str) -> str:
     named = "; ".join(rules[:6]) + (f"; and {len(rules) - 6} more" if len(rules) > 6 else "")
+    if len(command) > 1:
+        return f"{begin} these lines to judge: {named}."
     return (
-        f"Collect with `{option}` to judge: {named}."
-        if option
+        f"{begin} `{command[0]}` to judge: {named}."
+        if command
         else f"Nothing collects what these need: {named}."
     )
 

@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from profrx.report import numbers
+from profrx.report import commands, numbers
+from profrx.report.commands import option, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from profrx.report.model import Collect, Evidence, Finding, Link, ReportFindings
+    from profrx.report.model import Evidence, Finding, Link, ReportFindings
 
 LOCATIONS = 5
 METRIC = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+")
@@ -20,16 +19,10 @@ WHOLE = "the whole run"
 GAPS = 3
 KERNELS = 3
 """Kernels named beside what a guard held back."""
-COMMANDS = {"nsys": "nsys profile", "rocprof-compute": "rocprof-compute profile"}
-"""Tools whose collecting is a subcommand. Source: their public command-line documentation."""
-LISTS = frozenset({"--metrics", "--trace"})
-"""Flags whose value is a list joined by commas."""
-COUNTERS = "--pmc "
-"""Flag of rocprofv3 for counters that one run collects together. Several groups go into a text file, one ``pmc:`` line
-each, and the tool runs the program once per line. Source: rocprofv3's public documentation of input files."""
+RUNS = 6
+"""Runs of launch ids that are named."""
 OLD_ARCH = re.compile(r"sm_[1-6]\d$")
 """Before compute capability 7.0, where ncu has no roofline. Source: sections of public reports by device."""
-_FLAG = re.compile(r" (?=--?[A-Za-z])")
 OPERATORS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
@@ -71,6 +64,7 @@ class Advice:
     subject: str
     full: str
     launches: str
+    """How many of the kernel's launches and which: ``3 of 41 launches (0-1, 5)``; empty where it has one only."""
     saves: str
     speedup: str
     of_report: str
@@ -99,12 +93,14 @@ class Gap:
     """Rules that could not be judged for one reason, and the option that would change that."""
 
     option: str
-    """A command line option, or empty when nothing can collect it."""
+    """Command line options, or empty when nothing can collect it."""
     rules: tuple[str, ...]
+    command: tuple[str, ...] = ()
+    """The lines to type: the options with where to write to and the program to run."""
 
 
-def advice(finding: Finding) -> Advice:
-    """Return a finding with its numbers made readable."""
+def advice(finding: Finding, of: int | None = None) -> Advice:
+    """Return a finding with its numbers made readable; `of` is the number of the kernel's launches."""
     subject = finding.subject
     saving = finding.saving
     saves = speedup = of_report = ""
@@ -126,7 +122,7 @@ def advice(finding: Finding) -> Advice:
         confidence=finding.confidence,
         subject=WHOLE if finding.scope == "report" else subject.short or subject.name or subject.kernel or "",
         full="" if finding.scope == "report" else subject.kernel or subject.name or "",
-        launches=ranges(subject.launches),
+        launches=launched(subject.launches, of),
         saves=saves,
         speedup=speedup,
         of_report=of_report,
@@ -167,7 +163,7 @@ def gaps(report: ReportFindings) -> tuple[Gap, ...]:
         found.setdefault(key, {})[one.title or one.rule] = None
     if sum(bool(key) for key in found) > GAPS:
         found = _merged(found)
-    listed = [Gap(together(key), tuple(rules)) for key, rules in found.items()]
+    listed = [Gap(together(key), tuple(rules), tuple(commands.lines(key))) for key, rules in found.items()]
     return tuple(sorted(listed, key=lambda g: (not g.option, -len(g.rules), g.option)))
 
 
@@ -203,54 +199,6 @@ def _merged(found: dict[tuple[str, ...], dict[str, None]]) -> dict[tuple[str, ..
     return merged
 
 
-def together(options: Sequence[str]) -> str:
-    """Join options of one tool: ``ncu --section A --section B``; of several tools, with ``and``.
-
-    Each flag with its values comes once; comma-separated lists of one flag become one list; several groups of
-    counters, each a run of its own, become the lines of an input file.
-    """
-    by_tool: dict[str, dict[str, None]] = {}
-    for one in options:
-        command, *flags = _FLAG.split(one)
-        by_tool.setdefault(command, {}).update(dict.fromkeys(flags))
-    return " and ".join(_command(command, list(flags)) for command, flags in by_tool.items())
-
-
-def _command(command: str, flags: list[str]) -> str:
-    groups = counter_groups(flag.removeprefix(COUNTERS) for flag in flags if flag.startswith(COUNTERS))
-    if len(groups) < 2:
-        groups = []
-    rest = [flag for flag in flags if not (groups and flag.startswith(COUNTERS))]
-    line = " ".join([command, *_lists(rest)])
-    if not groups:
-        return line
-    lines = "".join(f"pmc: {group}\\n" for group in groups)
-    return f"printf '{lines}' > counters.txt && {line} -i counters.txt"
-
-
-def counter_groups(groups: Iterable[str]) -> list[str]:
-    """Return groups of counters without those that another one holds wholly.
-
-    >>> counter_groups(["A B", "B", "C", "B A"])
-    ['A B', 'C']
-    """
-    kept: list[str] = []
-    for one in sorted(dict.fromkeys(groups), key=lambda group: -len(group.split())):
-        if not any(set(one.split()) <= set(other.split()) for other in kept):
-            kept.append(one)
-    return kept
-
-
-def _lists(flags: Iterable[str]) -> list[str]:
-    """Join the comma-separated values of flags that take such lists, in the order of first mention."""
-    found: dict[str, dict[str, None]] = {}
-    for one in flags:
-        name, _, value = one.partition(" ")
-        key, parts = (name, value.split(",")) if name in LISTS else (one, [])
-        found.setdefault(key, {}).update(dict.fromkeys(parts))
-    return [f"{key} {','.join(parts)}" if parts else key for key, parts in found.items()]
-
-
 def _parts(report: ReportFindings) -> tuple[tuple[str, bool, str], ...]:
     """Parts of the page, whether the report holds them or cannot, and the section that collects them."""
     summary = report.summary
@@ -266,23 +214,31 @@ def _parts(report: ReportFindings) -> tuple[tuple[str, bool, str], ...]:
     )
 
 
-def option(collect: Collect) -> str:
-    """Return a collection option as one types it."""
-    if collect.option.startswith(collect.tool + " "):
-        return collect.option
-    return f"{COMMANDS.get(collect.tool, collect.tool)} {collect.option}".strip()
+def launched(launches: list[int], of: int | None = None) -> str:
+    """Return how many launches and which; nothing of the only launch of a kernel.
+
+    >>> launched([0, 1, 5], of=41), launched([0, 1], of=2), launched([7], of=1)
+    ('3 of 41 launches (0-1, 5)', '2 launches (0-1)', '')
+    """
+    count = len(set(launches))
+    total = max(of or 0, count)
+    if total < 2 or not count:
+        return ""
+    part = f"{count:,} of {total:,} launches" if count < total else f"{count:,} launches"
+    return f"{part} ({ranges(launches)})"
 
 
 def ranges(launches: list[int]) -> str:
-    """Return launch ids as ranges: ``0-3, 7``, at most six of them."""
+    """Return launch ids as ranges: ``0-3, 7``, at most six of them; the launches after those are counted."""
     runs: list[list[int]] = []
     for one in sorted(set(launches)):
         if runs and one == runs[-1][1] + 1:
             runs[-1][1] = one
         else:
             runs.append([one, one])
-    words = [str(a) if a == b else f"{a}-{b}" for a, b in runs]
-    return ", ".join(words[:6]) + (f" and {len(words) - 6} more" if len(words) > 6 else "")
+    words = [str(a) if a == b else f"{a}-{b}" for a, b in runs[:RUNS]]
+    more = sum(b - a + 1 for a, b in runs[RUNS:])
+    return ", ".join(words) + (f" and {more:,} more" if more else "")
 
 
 def _fact(one: Evidence) -> Fact:

@@ -78,11 +78,16 @@ def _next_tool(g: Group, found: ReportFindings) -> str:
     """A timeline holds no counters: name the command that profiles this kernel."""
     busy = found.summary.busy
     kernels = busy.get("kernels") if isinstance(busy, dict) else None
-    command = next((k.get("command") for k in kernels or () if k.get("short") == g.short), None)
-    why = next((k["why"] for k in not_profiled(found) if k.get("short") == g.short), "")
+    command = next((k.get("command") for k in kernels or () if _is(k, g)), None)
+    why = next((k["why"] for k in not_profiled(found) if _is(k, g)), "")
     if why:
         return f"A timeline holds no counters, and this kernel is none for ncu: {why}."
     return f"A timeline holds no counters. Profile one steady launch: `{command}`." if command else ""
+
+
+def _is(row: dict[str, Any], g: Group) -> bool:
+    """Whether a row of a busy summary is about a kernel; several may share the short name."""
+    return row.get("kernel") == g.kernel if row.get("kernel") else row.get("short") == g.short
 
 
 def not_profiled(found: ReportFindings) -> Sequence[dict[str, Any]]:
@@ -96,7 +101,8 @@ def _tables(g: Group, found: ReportFindings) -> list[tuple[str, str]]:
     said: dict[str, dict[str, str]] = {}
     for one in [*leading(found.verdicts), *found.verdicts]:
         if one.kernel == g.kernel and one.verdict != UNKNOWN:
-            said.setdefault(one.table, {})[one.title or one.verdict] = one.because
+            because = f"{one.because} Doubtful (`{one.guard}`): see Validity." if one.guard else one.because
+            said.setdefault(one.table, {})[one.title or one.verdict] = because
     answers = [(question(table), _answer(rows)) for table, rows in said.items()]
     if question(ROOT) not in [q for q, _ in answers]:
         because = next((v.because for v in leading(found.verdicts) if v.kernel == g.kernel), "")

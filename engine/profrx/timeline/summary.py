@@ -188,7 +188,7 @@ def _percent(share: float) -> str:
 def kernels_worth_profiling(report: Report, classes: Path = DEFAULT) -> list[dict[str, Any]]:
     """Return the kernels that deserve `ncu`, the heaviest first, each with the exact command.
 
-    Keys: `kernel_id`, `short`, `window_share`, `kernel_time_share`, `launches`, `median_ns`, `class`, `skip` (launches
+    Keys: `kernel_id`, `kernel` (full name), `short`, `window_share`, `kernel_time_share`, `launches`, `median_ns`, `class`, `skip` (launches
     of that name to pass over), `command` (with ``APPLICATION`` for the program and its arguments, which
     are private), `note`. Left out are kernels under 5 % of the window (mean over the devices) and those of the classes of
     `NOT_PROFILED`, by the table `classes`.
@@ -199,16 +199,18 @@ def kernels_worth_profiling(report: Report, classes: Path = DEFAULT) -> list[dic
 
 def _worth(report: Report, timeline: Any, kernels: list[dict[str, Any]], busy: float) -> list[dict[str, Any]]:
     work = timeline.work.take(timeline.work.kind == KERNEL)
-    short_of = _short_names(report)
-    found = []
+    short_of, whole = _short_names(report), _short_names(report, "kernel")
+    found: list[dict[str, Any]] = []
     for kernel in kernels[:MOST_KERNELS]:
         short = short_of.get(kernel["subject_id"]) or kernel["subject"]
         same = np.array([short_of.get(t) == short for t in work.name.texts] or [False], bool)
         code = work.name.texts.index(kernel["subject_id"])
+        again = sum(_file(one["short"]) == _file(short) for one in found)
         skip = _skip(work, np.flatnonzero(same[work.name.codes] & (work.name.codes >= 0)), code)
         found.append(
             {
                 "kernel_id": kernel["subject_id"],
+                "kernel": whole.get(kernel["subject_id"]),
                 "short": short,
                 "window_share": kernel["window_share"],
                 "kernel_time_share": kernel["kernel_time_share"],
@@ -216,7 +218,7 @@ def _worth(report: Report, timeline: Any, kernels: list[dict[str, Any]], busy: f
                 "median_ns": kernel["median_ns"],
                 "class": kernel["class"],
                 "skip": skip,
-                "command": _command(report, short, skip),
+                "command": _command(report, short, skip, again),
                 "note": _note(kernel, busy),
             }
         )
@@ -224,9 +226,10 @@ def _worth(report: Report, timeline: Any, kernels: list[dict[str, Any]], busy: f
 
 
 def _left_out(report: Report, kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    short_of = _short_names(report)
+    short_of, whole = _short_names(report), _short_names(report, "kernel")
     return [
         {
+            "kernel": whole.get(kernel["subject_id"]),
             "short": short_of.get(kernel["subject_id"]) or kernel["subject"],
             "window_share": kernel["window_share"],
             "why": NOT_PROFILED[kernel["class"]],
@@ -254,16 +257,23 @@ def _skip(work: Any, rows: np.ndarray, code: int) -> int:
     return int(settled[np.argmin(np.abs(duration[settled] - middle))])
 
 
-def _command(report: Report, short: str, skip: int) -> str:
+def _command(report: Report, short: str, skip: int, again: int) -> str:
+    """Return the command for a kernel; `again` kernels of that bare name have one already, and each needs a file of its own."""
     name = short if re.fullmatch(r"\w+", short) else f"regex:{_expression(short)}"
+    file = _file(short) + (f"_{again + 1}" if again else "")
     ask = report.extras.get("recorder")
     begun = " --profile-from-start off" if ask is not None and ask().by_program else ""
     if report.info.tool in ("nsys", "torch.profiler", None):
         return (
             f"ncu --set full --import-source yes{begun} --kernel-name {shlex.quote(name)} --launch-skip {skip} --launch-count 1 "
-            f"-o {re.sub(r'[^A-Za-z0-9_]', '_', short)[:60]} APPLICATION"
+            f"-o {file} APPLICATION"
         )
-    return f"rocprof-compute profile --kernel {shlex.quote(short)} --dispatch {skip + 1} --name {re.sub(r'[^A-Za-z0-9_]', '_', short)[:60]} -- APPLICATION"
+    return f"rocprof-compute profile --kernel {shlex.quote(short)} --dispatch {skip + 1} --name {file} -- APPLICATION"
+
+
+def _file(short: str) -> str:
+    """Return a file name for the profile of a kernel."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", short)[:60]
 
 
 def _expression(name: str) -> str:
@@ -285,9 +295,10 @@ def _note(kernel: dict[str, Any], busy: float) -> str:
     return "own or framework kernel: open to tuning and fusion"
 
 
-def _short_names(report: Report) -> dict[str, str]:
+def _short_names(report: Report, column: str = "kernel_short") -> dict[str, str]:
+    """Return a name of each kernel by its id."""
     table = report.compact("launches")
-    identity, short = names(table, "kernel_id"), names(table, "kernel_short")
+    identity, short = names(table, "kernel_id"), names(table, column)
     both = np.flatnonzero((identity.codes >= 0) & (short.codes >= 0))
     codes, first = np.unique(identity.codes[both], return_index=True)
     return {

@@ -1,0 +1,27 @@
+"""Whether an input is damaged, and what to do first then: what is lost with it need not be collected again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from profrx.report.model import Problem
+
+LOST = frozenset({"data-loss", "error"})
+"""Severities of problems that cost data."""
+WHOLE = frozenset(
+    (
+        "ncu-no-blocks", "ncu-second-report", "ncu-too-many-blocks", "ncu-too-many-findings", "ncu-too-many-instances",
+        "ncu-too-many-metrics", "ncu-too-many-names", "nsys-csv-too-long", "nsys-missing-column", "nsys-recorder-lost",
+        "nsys-too-large",
+    )
+)  # fmt: skip
+"""Losses that every copy of the file has: while it was recorded, by its size, or by how it was exported."""
+STEP = "Copy the file again or read the original; collect again only if that is damaged, too."
+
+
+def next_step(problems: Iterable[Problem]) -> str:
+    """Return what to do before anything is collected again; empty when a fresh copy would say no more."""
+    return STEP if any(one.severity in LOST and one.code not in WHOLE for one in problems) else ""

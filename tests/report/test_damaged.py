@@ -1,0 +1,73 @@
+"""A damaged input is read again from a whole copy before anything is collected anew: the page says so first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from profrx.diagnose import diagnose
+from profrx.report import damage
+from profrx.report import model as m
+from profrx.report.formats import render
+from profrx.report.page import page
+
+
+@pytest.fixture(scope="module", params=[0.3, 0.6])
+def cut(
+    request: pytest.FixtureRequest, fixtures: Path, tmp_path_factory: pytest.TempPathFactory
+) -> m.Findings:
+    """A report cut where its copy broke off: before its speed-of-light numbers, and behind them."""
+    packed = fixtures / "ncu/strided-load/report.ncu-repz"
+    whole = pa.input_stream(str(packed), compression="zstd").read()
+    path = tmp_path_factory.mktemp("cut") / "cut.ncu-rep"
+    path.write_bytes(whole[: int(len(whole) * request.param)])
+    return diagnose([path])
+
+
+def test_the_first_sentences_are_to_copy_again(cut: m.Findings) -> None:
+    shown = page(cut.reports[0])
+    assert damage.STEP in shown.lede
+    assert "ollect more" not in shown.lede
+    assert "`" not in shown.lede, "no command to collect before that"
+
+
+@pytest.mark.parametrize("format_", ["md", "text", "html"])
+def test_commands_come_after_it(cut: m.Findings, format_: str) -> None:
+    made = " ".join(render(cut, format_).split())
+    rest = made[made.index("Data of this report is lost, and") :]
+    assert damage.STEP in rest
+    assert "Collect with" not in made
+    if "these lines to judge" in rest:
+        assert rest.index(damage.STEP) < rest.index("If that does not help, collect with")
+
+
+def test_json_says_it_too(cut: m.Findings) -> None:
+    assert json.loads(render(cut, "json"))["reports"][0]["next_step"] == damage.STEP
+
+
+def test_a_whole_report_says_nothing_of_it(fixtures: Path) -> None:
+    found = diagnose([fixtures / "ncu/style-basic/report.ncu-repz"])
+    assert found.reports[0].next_step == ""
+    for format_ in ("md", "text", "html"):
+        assert damage.STEP not in render(found, format_)
+    assert "Collect with" in render(found, "md")
+
+
+@pytest.mark.parametrize(
+    ("severity", "code", "said"),
+    [
+        ("data-loss", "ncu-truncated-item", True),
+        ("data-loss", "a-code-of-another-reader", True),
+        ("error", "csv-unreadable", True),
+        ("warning", "ncu-over-100-percent", False),
+        ("info", "ncu-no-line-info", False),
+        ("data-loss", "nsys-recorder-lost", False),
+        ("data-loss", "nsys-too-large", False),
+    ],
+)
+def test_only_what_a_copy_can_repair_counts(severity: str, code: str, said: bool) -> None:
+    problem = m.Problem.model_validate({"severity": severity, "code": code, "message": "x"})
+    assert bool(damage.next_step([problem])) is said
