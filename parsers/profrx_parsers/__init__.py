@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from profrx_parsers.info import ReportInfo
     from profrx_parsers.registry import detect, open_report
-    from profrx_parsers.report import Report, ReportInfo, Wanted
+    from profrx_parsers.report import Report, Wanted
 
 _WHERE = {
     "open_report": "registry",
     "detect": "registry",
     "Report": "report",
-    "ReportInfo": "report",
+    "ReportInfo": "info",
     "Wanted": "report",
 }
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from profrx_parsers import schema
 from profrx_parsers.errors import UsageError
 from profrx_parsers.problems import ProblemLog
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from profrx_parsers.info import ReportInfo as ReportInfo
 
 
 @dataclass(frozen=True)
@@ -33,43 +33,6 @@ class Wanted:
 
 
 EVERYTHING = Wanted()
-
-
-class ReportInfo(BaseModel):
-    """Facts about the capture that are safe to show.
-
-    Everything is optional: null means the report does not say. `options` holds the collection options that
-    survive redaction (set, sections, clock control, replay mode, trace kinds), `private` is empty unless
-    private facts were asked for.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    source: str
-    """Path as the user gave it."""
-    sha256: str | None = None
-    """Of the file's bytes (a folder: of the sorted member digests)."""
-    format: str
-    """Name of the reader's descriptor, e.g. ``ncu-rep``."""
-    why: str = ""
-    """Why this reader was chosen."""
-    tool: str | None = None
-    """ncu, nsys, rocprofv3, torch.profiler…"""
-    tool_version: str | None = None
-    captured_at: str | None = None
-    """ISO 8601, UTC."""
-    driver: str | None = None
-    runtime_version: str | None = None
-    """CUDA / ROCm version."""
-    platform: str | None = None
-    """Operating system and machine architecture, without host name."""
-    clocks: str | None = None
-    """``locked``, ``unlocked``, ``mixed`` or null when not recorded."""
-    time_origin: str | None = None
-    base_time: str | None = None
-    """What `time_share` of findings refers to: ``profiled kernel time`` or ``wall time of the window``."""
-    options: dict[str, Any] = Field(default_factory=dict)
-    private: dict[str, Any] = Field(default_factory=dict)
 
 
 Loader = Callable[[], "pa.Table"]
@@ -109,7 +72,7 @@ class Report:
     @property
     def info(self) -> ReportInfo:
         """Facts about the capture."""
-        if not isinstance(self._info, ReportInfo):
+        if callable(self._info):
             self._info = self._info()
         self._info.why = self._info.why or self.why
         return self._info
@@ -157,3 +120,12 @@ class Report:
     def __repr__(self) -> str:
         held = ", ".join(sorted(self._loaders))
         return f"<Report {self.info.format} {self.info.source!r}: {held}>"
+
+
+def __getattr__(name: str) -> Any:
+    """Import the model of `Report.info` on first use only."""
+    if name == "ReportInfo":
+        from profrx_parsers.info import ReportInfo
+
+        return ReportInfo
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,8 +13,9 @@ from profrx.evaluate.program import Program
 from profrx_parsers import schema
 from profrx_parsers.columns import EXTRA, MetricColumns
 from profrx_parsers.errors import UsageError
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Report, ReportInfo
+from profrx_parsers.report import Report
 
 TEXT = """
 metric sm   { unit % meaning "sm" valid 0 % .. 100 % source ncu "sm" collect ncu section "SpeedOfLight" }

@@ -19,8 +19,9 @@ from profrx.evaluate.unjudged import blocked, unknown
 from profrx.evaluate.verdicts import verdicts
 from profrx.report.model import Finding
 from profrx_parsers import schema
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Report, ReportInfo
+from profrx_parsers.report import Report
 
 METRICS = """
 metric sm  { unit % meaning "sm" source ncu "sm" collect ncu section "SpeedOfLight" }
@@ -358,6 +359,6 @@ def test_verdicts_group_launches_of_a_kernel_by_row() -> None:
     assert [(v.kernel, v.verdict, v.launches, v.because) for v in rows] == [
         ("a", "high", [2], "h"),
         ("a", "low", [0, 1], "20%"),
-        ("b", "unknown", [3], "Not known: mem."),
+        ("b", "unknown", [3], "Not known: `mem`."),
     ]
     assert [v.time_share for v in rows] == [pytest.approx(0.5), pytest.approx(0.3), pytest.approx(0.2)]

@@ -15,9 +15,10 @@ from profrx.evaluate.metrics import Metrics
 from profrx.evaluate.supply import table_column
 from profrx_parsers import schema
 from profrx_parsers.columns import EXTRA, MetricColumns
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.problems import ProblemLog
 from profrx_parsers.registry import open_report
-from profrx_parsers.report import Report, ReportInfo
+from profrx_parsers.report import Report
 
 LAUNCHES = [
     {

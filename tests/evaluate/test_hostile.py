@@ -16,8 +16,9 @@ from profrx.evaluate.program import wanted_metrics
 from profrx.language.pack import Pack
 from profrx_parsers import schema
 from profrx_parsers.columns import EXTRA, MetricColumns
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Report, ReportInfo
+from profrx_parsers.report import Report
 
 CELLS = (
     None,

@@ -12,8 +12,9 @@ from profrx.summary.conditions import conditions
 from profrx.summary.kernels import groups, total
 from profrx.summary.vendor import beside
 from profrx_parsers import schema
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Report, ReportInfo
+from profrx_parsers.report import Report
 
 
 def report(

@@ -7,8 +7,9 @@ import pytest
 from profrx.report import model as m
 from profrx.summary import complete
 from profrx_parsers import schema
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Report, ReportInfo
+from profrx_parsers.report import Report
 
 
 @pytest.mark.parametrize(

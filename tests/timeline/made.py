@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from profrx_parsers import schema
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Report, ReportInfo
+from profrx_parsers.report import Report
 
 US = 1000
 

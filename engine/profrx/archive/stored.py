@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from profrx_parsers import columns, schema
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.problems import Problem, ProblemLog
-from profrx_parsers.report import Report, ReportInfo
+from profrx_parsers.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

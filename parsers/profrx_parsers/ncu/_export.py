@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from profrx_parsers import columns, schema
 from profrx_parsers.errors import InputError
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.names import kernel_id, short_name
 from profrx_parsers.ncu import _devices, _launches
 from profrx_parsers.ncu._lookup import plain_name
 from profrx_parsers.ncu._session import Session
 from profrx_parsers.ncu._units import unit_of
-from profrx_parsers.report import Report, ReportInfo, Wanted
+from profrx_parsers.report import Report, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -30,11 +30,12 @@ from profrx_parsers.ncu._results import HIGHEST_FIELD, Result, scan
 from profrx_parsers.ncu._session import SessionBlocks
 from profrx_parsers.ncu._units import unit_of
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Loader, Report, ReportInfo, Wanted
+from profrx_parsers.report import Loader, Report, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from profrx_parsers.info import ReportInfo
     from profrx_parsers.ncu._session import Session
     from profrx_parsers.problems import Severity
     from profrx_parsers.source import Source
@@ -115,6 +116,8 @@ def _extras(data: memoryview, results: Sequence[Result], store: MetricStore) -> 
 
 
 def _info(source: Source, session: Session, results: Sequence[Result], wanted: Wanted) -> ReportInfo:
+    from profrx_parsers.info import ReportInfo
+
     versions = session.versions
     private: dict[str, Any] = {}
     if wanted.private:

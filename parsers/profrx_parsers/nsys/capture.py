@@ -10,13 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.nsys import directives, graphics, host, memory, work
 from profrx_parsers.nsys.devices import DeviceMap, read_devices
 from profrx_parsers.nsys.raw import RawTables
 from profrx_parsers.nsys.recorder import DIAGNOSTIC_COLUMNS, OVERHEAD_COLUMNS, Recorder, read_recorder
 from profrx_parsers.nsys.required import CheckedTables
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Report, ReportInfo, Wanted
+from profrx_parsers.report import Report, Wanted
 from profrx_parsers.source import Source
 
 NORMAL_COLUMNS: Mapping[str, tuple[str, ...]] = {

@@ -15,10 +15,11 @@ from typing import Any
 
 from profrx_parsers import schema
 from profrx_parsers.errors import InputError
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.names import kernel_id, short_name
 from profrx_parsers.nsys.headers import COUNTS, NAMES, kind_of, split_cell
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import EVERYTHING, Report, ReportInfo, Wanted
+from profrx_parsers.report import EVERYTHING, Report, Wanted
 from profrx_parsers.source import Source
 
 MAX_ROWS = 5_000_000

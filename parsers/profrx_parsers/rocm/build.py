@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from profrx_parsers import schema
 from profrx_parsers.columns import EXTRA
+from profrx_parsers.info import ReportInfo
 from profrx_parsers.names import kernel_id, short_name
 from profrx_parsers.problems import ProblemLog
-from profrx_parsers.report import Loader, Report, ReportInfo, Wanted
+from profrx_parsers.report import Loader, Report, Wanted
 from profrx_parsers.rocm import agents as agents_module
 from profrx_parsers.rocm import counters
 from profrx_parsers.rocm.agents import Agent, agent_number
