@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from profrx.evaluate.outcomes import Fired, Outcomes, standing
+from profrx.evaluate.outcomes import Fired, Outcomes
+from profrx.evaluate.suppress import standing
 from profrx.report.model import CONFIDENCES, SEVERITIES, Confidence, Severity
 
 if TYPE_CHECKING:

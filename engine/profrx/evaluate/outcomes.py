@@ -15,6 +15,7 @@ from profrx.evaluate.metrics import Metrics, owners
 from profrx.evaluate.operators import UNDECIDED, Value, either, from_tristate, spread, tristate
 from profrx.evaluate.params import Owner
 from profrx.evaluate.program import Parent, Program, metric_named
+from profrx.evaluate.suppress import suppress
 from profrx.language import ast, walk
 from profrx.report.model import CONFIDENCES, SEVERITIES
 
@@ -177,7 +178,7 @@ def run(
             for metric in program.last_use.get(name, ()):
                 for metrics in outcomes.family.values():
                     metrics.release(metric)
-    _suppress(outcomes)
+    suppress(outcomes)
     return outcomes
 
 
@@ -353,49 +354,3 @@ def _level(levels: tuple[ast.Level, ...], kind: str, evaluator: Evaluator, rows:
             held &= tristate(evaluator.column(level.when), evaluator.rows)[0][rows]
         found[held] = code
     return found
-
-
-def _suppress(outcomes: Outcomes) -> None:
-    """Mark fired symptoms: subjects on which a rule that `suppresses` another one fired too."""
-    for name in outcomes.program.order:
-        rule = outcomes.program.pack.rules.get(name)
-        fired = outcomes.fired.get(name)
-        if rule is None or fired is None:
-            continue
-        for target in rule.suppresses:
-            symptom = outcomes.fired.get(target.rule)
-            if symptom is None or outcomes.program.pack.rules[target.rule].scope != rule.scope:
-                continue
-            rows = fired.rows
-            if target.when is not None:
-                held, _ = tristate(outcomes.evaluator(rule).column(target.when), _rows(outcomes, rule))
-                rows = rows[held[rows]]
-            # rules that suppress each other in a circle: the earliest stands
-            for root, part in standing(outcomes, name, rows):
-                if root == target.rule:
-                    rows = np.setdiff1d(rows, part)
-            hits = np.isin(symptom.rows, rows, assume_unique=True) & (symptom.explained_by < 0)
-            if hits.any():
-                symptom.explained_by = symptom.explained_by.copy()
-                symptom.explained_by[hits] = len(symptom.suppressors)
-                symptom.suppressors.append(name)
-
-
-def standing(outcomes: Outcomes, name: str, rows: Any) -> list[tuple[str, Any]]:
-    """Return which rule stands behind `name` on rows it fired on: itself, or the last of those that explain it."""
-    found: list[tuple[str, Any]] = []
-    pending = [(name, rows)]
-    while pending:
-        rule, part = pending.pop()
-        fired = outcomes.fired[rule]
-        by = fired.explained_by[np.searchsorted(fired.rows, part)]
-        if (by < 0).any():
-            found.append((rule, part[by < 0]))
-        pending.extend(
-            (fired.suppressors[index], part[by == index]) for index in np.unique(by[by >= 0]).tolist()
-        )
-    return found
-
-
-def _rows(outcomes: Outcomes, rule: ast.Rule) -> int:
-    return outcomes.frames.scopes[rule.scope].rows
