@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profrx.diagnose import diagnose
 from profrx.report.model import Findings, Roof, RooflinePoint
+from profrx.report.page import page
 from profrx.report.roofline import inline_svg, svg
-from profrx.report.textplot import HEIGHT, WIDTH, chart
+from profrx.report.textplot import HEIGHT, WIDTH, chart, significant
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -106,3 +109,44 @@ def test_a_point_stands_below_its_roof() -> None:
     above = [i for i, line in enumerate(lines) if len(line) > column and line[column] in "/-"]
     assert above
     assert max(above) < row
+
+
+def test_counted_operations_that_are_no_work_are_not_drawn() -> None:
+    points = [point(), point(flops=4.0e12, precision="fp16", no_work="constants")]
+    assert significant(points) == points[:1]
+    assert "fp16" not in chart(points)
+    assert "(fp16)" not in svg(points)
+
+
+@pytest.mark.parametrize(
+    ("case", "listed", "said"),
+    [
+        ("fp16-peak", ["FP16"], ""),
+        (
+            "tiny-blocks",
+            ["FP32"],
+            "FP16 is left out: its counters saw multiply-adds that set constants only.",
+        ),
+        (
+            "tree-reduction",
+            ["FP32"],
+            "FP16 is left out: its counters saw multiply-adds that set constants only.",
+        ),
+        ("matmul-half", ["FP32"], "FP16 is left out: its counters saw conversions to single precision only."),
+        ("style-detailed", ["FP32"], "Not known: FP16, tensor."),
+        ("strided-load", ["FP32"], ""),
+    ],
+)
+def test_only_precisions_with_work_are_listed(
+    fixtures: Path, case: str, listed: list[str], said: str
+) -> None:
+    """By their sources, half_roof alone of these computes in half precision, and matmul_fp16 converts its operands.
+
+    What the counters say stays in the findings: the vendor's own sums are compared with it.
+    """
+    report = diagnose([fixtures / "ncu" / case / "report.ncu-repz"]).reports[0]
+    shown = page(report)
+    assert shown.roofline_rows is not None
+    assert [row[0] for row in shown.roofline_rows.rows] == listed
+    assert shown.roofline_note.endswith(said or "the ridge is roof over DRAM roof.")
+    assert {p.precision for p in report.summary.roofline} == {"fp64", "fp32", "fp16", "tensor"}

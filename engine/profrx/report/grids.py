@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrx.report import numbers
-from profrx.report.textplot import significant
+from profrx.report.textplot import LEAST, significant
 
 if TYPE_CHECKING:
-    from profrx.report.model import ReportFindings
+    from collections.abc import Sequence
+
+    from profrx.report.model import ReportFindings, RooflinePoint
 
 COMMANDS = 3
 LEAST_IDLE = 0.005
+NO_WORK = {
+    "constants": "multiply-adds that set constants",
+    "conversions": "conversions to single precision",
+}
+"""`RooflinePoint.no_work` in words."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ def roofline_rows(report: ReportFindings) -> Grid | None:
     rows = [
         (
             p.short,
-            p.precision.upper() if p.precision.startswith("fp") else p.precision,
+            _precision(p),
             numbers.quantity(p.flop_per_s, "FLOP/s"),
             numbers.share(p.compute_share),
             numbers.quantity(p.bytes_per_s, "B/s"),
@@ -147,4 +154,22 @@ def roofline_note(report: ReportFindings) -> str:
     return (
         f"Roofs at the clocks of the profile (counter peak x clock): {words}. "
         "Intensity is FLOP/s over DRAM bytes/s; a fused multiply-add counts two; the ridge is roof over DRAM roof."
+        + _left_out(points)
     )
+
+
+def _left_out(points: Sequence[RooflinePoint]) -> str:
+    """Name the precisions of a kernel of which nothing is known, and what is counted as one but is no work."""
+    unknown = [_precision(p) for p in points if p.flop_per_s is None]
+    said = f" Not known: {', '.join(unknown)}." if unknown else ""
+    least = LEAST * max(p.flop_per_s or 0.0 for p in points)
+    for p in points:
+        if p.no_work and p.flop_per_s and p.flop_per_s >= least:
+            said += (
+                f" {_precision(p)} is left out: its counters saw {NO_WORK.get(p.no_work, p.no_work)} only."
+            )
+    return said
+
+
+def _precision(point: RooflinePoint) -> str:
+    return point.precision.upper() if point.precision.startswith("fp") else point.precision

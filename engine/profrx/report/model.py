@@ -239,6 +239,9 @@ class RooflinePoint(Model):
     """Intensity at which the roofs meet."""
     compute_share: float | None
     memory_share: float | None
+    no_work: str = ""
+    """Why the counted operations are no arithmetic of the kernel: ``constants`` (set by multiply-adds) or ``conversions``
+    (half precision taken as single); empty where they are, or where it cannot be told."""
     roofs: list[Roof] = Field(default_factory=list)
 
 

@@ -20,7 +20,8 @@ MARKS = "ABCDEFGHIJ"
 
 
 def significant(points: Sequence[RooflinePoint]) -> list[RooflinePoint]:
-    """Return the points worth showing: those that are no mere trace beside the kernel's main precision."""
+    """Return the points worth showing: work, and no mere trace beside the kernel's main precision."""
+    points = [p for p in points if not p.no_work]
     most: dict[str, float] = {}
     for p in points:
         most[p.kernel] = max(most.get(p.kernel, 0.0), p.flop_per_s or 0.0)
