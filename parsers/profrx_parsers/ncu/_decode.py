@@ -275,9 +275,10 @@ def _values(data: memoryview, raw: NDArray[np.uint8], kept: Kept) -> Values:
 def _slow(data: memoryview, start: int, stop: int) -> tuple[tuple[int, float, tuple[int, int]] | None, int]:
     """Decode an entry of unusual shape field by field; also return where its first instance may begin.
 
-    Damage from the first instance on leaves the value as it is: whoever reads the instances will report it.
+    Damage among the instances leaves a single text before them: whoever reads the instances will report it.
     """
     value = None
+    seen = 0
     tail = stop
     previous = start
     try:
@@ -287,8 +288,9 @@ def _slow(data: memoryview, start: int, stop: int) -> tuple[tuple[int, float, tu
             previous = found[1] if isinstance(found, tuple) else previous
             if number == 2 and isinstance(found, tuple):
                 value = _one_value(data, found) or value
+                seen += 1
     except WireError:
-        if tail == stop:
+        if tail == stop or value is None or value[0] != g.TEXT or seen > 1:
             raise
     return value, tail
 

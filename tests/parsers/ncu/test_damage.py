@@ -238,6 +238,20 @@ def test_damage_behind_the_first_instance_leaves_the_value(
     assert "ncu-damaged-instances" in serious(report)
 
 
+def test_a_damaged_value_that_looks_like_an_instance(
+    build: Any, write: Write, encode: dict[str, Callable[..., bytes]]
+) -> None:
+    one = build()
+    entry = bytearray(one.metric("x__m", 2.5))
+    entry[2] = 0x1A  # was the tag of the value
+    damaged = bytes(entry) + b"\xff\xff"
+    one.block(kernels=[one.kernel("a(int)", {"x__n": 1}, extra=encode["blob"](13, damaged))], names=one.names)
+    report = open_report(write(bytes(one)))
+    assert everything(report)[0, "x__n"] == ("1.0", None)
+    assert values(report).get((0, "x__m"), ("None", None)) == ("None", None)
+    assert serious(report) & {"ncu-damaged-metric", "ncu-damaged-instances"}
+
+
 def test_huge_string_table(build: Any, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_names, "MAX_STRINGS", 1000)
     one = build()
