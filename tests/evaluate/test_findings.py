@@ -362,3 +362,16 @@ def test_verdicts_group_launches_of_a_kernel_by_row() -> None:
         ("b", "unknown", [3], "Not known: `mem`."),
     ]
     assert [v.time_share for v in rows] == [pytest.approx(0.5), pytest.approx(0.3), pytest.approx(0.2)]
+
+
+def test_a_fix_whose_number_is_unknown_gives_way_to_one_that_needs_none() -> None:
+    text = rule("r", "sm > 1 %", 'fix """Save {mem:.0%}.""" fix """Save something."""')
+    [with_number] = found(text, {"sm": [50.0], "mem": [20.0]})
+    assert with_number.fix == ["Save 20%.", "Save something."]
+    [without] = found(text, {"sm": [50.0], "mem": [None]})
+    assert without.fix == ["Save something."]
+
+
+def test_the_only_fix_stays_without_its_number() -> None:
+    [only] = found(rule("r", "sm > 1 %", 'fix """Save {mem:.0%}."""'), {"sm": [50.0], "mem": [None]})
+    assert only.fix == ["Save n/a."]

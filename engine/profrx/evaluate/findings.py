@@ -13,13 +13,14 @@ from profrx.evaluate.rank import order
 from profrx.evaluate.showing import text_of
 from profrx.evaluate.spread import Spread
 from profrx.language import ast
-from profrx.language.template import render
+from profrx.language.template import fields, render
 from profrx.report.model import Evidence, Finding, Link, Saving, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from profrx.evaluate.outcomes import Outcomes
+    from profrx.language.template import Lookup
     from profrx_parsers.report import Report
 
 MAX_FINDINGS = 2000
@@ -133,13 +134,19 @@ def _finding(outcomes: Outcomes, one: Candidate, rank: int, place: Place, told: 
         evidence=lines,
         locations=locations(evaluator.metrics, rule.lines, at, told.lines) if rule.scope == "launch" else [],
         because=because,
-        fix=[render(text, fill) for text in rule.fix],
+        fix=_advice(rule.fix, fill),
         exceptions=[render(text, fill) for text in rule.exceptions],
         collect=collect.options(rule.collect, outcomes.frames.tool, told.present),
         references=references(outcomes, rule),
         explains=one.explains,
         same_cause_as=one.same_cause_as or None,
     )
+
+
+def _advice(texts: Sequence[str], fill: Lookup) -> list[str]:
+    """Return the fixes filled in; one that lacks a number is left out as long as another remains."""
+    whole = [text for text in texts if all(fill(field.name)[0] is not None for field in fields(text))]
+    return [render(text, fill) for text in whole or texts]
 
 
 def _note_ranges(lines: list[Evidence], closer: Closer, spread: Spread, at: int) -> None:
