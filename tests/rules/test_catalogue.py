@@ -138,3 +138,19 @@ def test_roofline_is_the_formula(corpus: Path, pack: Pack) -> None:
     flops = _columns(pack, path, ["flops.fp32"])["flops.fp32"][0]
     assert flops is not None
     assert flops * 1e9 == pytest.approx(expected)  # kept per nanosecond
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("start", ["2020.3.0.0_A100", "2025.4.1.0_RTX-3090"])
+def test_registers_for_one_more_block_are_those_of_the_vendors_table(
+    corpus: Path, pack: Pack, start: str
+) -> None:
+    """The tool stores the warps that fit for every count of registers: the largest count that lets more in."""
+    path = next((corpus / "ncu").glob(f"{start}*"))
+    found = _columns(pack, path, ["occupancy.next_registers", "launch.registers"])
+    table = open_report(path).table("instances")
+    fits = table.filter(pc.equal(table.column("metric"), "launch__occupancy_per_register_count"))
+    for launch, (more, now) in enumerate(zip(*found.values(), strict=True)):
+        of = fits.filter(pc.equal(fits.column("launch_id"), launch))
+        by_count = dict(zip(of["key_int"].to_pylist(), of["value"].to_pylist(), strict=True))
+        assert more == max(count for count, warps in by_count.items() if warps > by_count[now])
