@@ -40,6 +40,7 @@ def test_commands_come_after_it(cut: m.Findings, format_: str) -> None:
     rest = made[made.index("Data of this report is lost, and") :]
     assert damage.STEP in rest
     assert "Collect with" not in made
+    assert "Nothing collects" not in made
     if "these lines to judge" in rest:
         assert rest.index(damage.STEP) < rest.index("If that does not help, collect with")
 

@@ -103,3 +103,26 @@ def test_kernels_of_one_name_get_commands_of_their_own(fixtures: Path) -> None:
 def test_unknown_metrics_are_set_as_code(fixtures: Path) -> None:
     (report,) = diagnose([fixtures / "ncu/style-metrics/report.ncu-repz"]).reports
     assert ("Memory or compute bound?", "Not known: `memory.throughput`.") in page(report).path
+
+
+def test_launches_of_a_kernel_may_differ(many: Findings) -> None:
+    report = many.reports[0]
+    (first, *_) = [one for one in report.verdicts if one.table == "speed-of-light"]
+    other = first.model_copy(update={"verdict": "latency-bound", "title": "Latency-bound", "launches": [1]})
+    report.verdicts.append(other)
+    assert page(report).lede.endswith("differs between its launches: memory-bound, latency-bound.")
+
+
+@pytest.mark.parametrize(("format_", "code"), [("md", "`the whole run`"), ("text", "T in the whole run")])
+def test_a_finding_about_the_report_is_in_no_kernel(many: Findings, format_: str, code: str) -> None:
+    many.reports[0].findings[0].scope = "report"
+    many.reports[0].findings[0].title = "T"
+    assert code not in render(many, format_)
+
+
+def test_a_range_is_not_called_a_kernel_run_alone(fixtures: Path) -> None:
+    kernels, ranges = diagnose(
+        [fixtures / "ncu" / name / "report.ncu-repz" for name in ("style-basic", "style-range")]
+    ).reports
+    assert "kernels were run one by one" in page(kernels).path[0][1]
+    assert "one by one" not in page(ranges).path[0][1]

@@ -29,6 +29,8 @@ LOSS = " Data of this report is lost (see Validity): this holds for what could b
 """Behind the verdict of a report with holes: what is missing may have been work."""
 RANKS = "ranks: "
 """Begins the source of several reports that were judged as one job."""
+DIFFERS = " / "
+"""Between the verdicts of launches of one kernel."""
 DIGEST = "digest"
 """Key of `Findings.pack` that holds the digest of all rule files."""
 
@@ -242,6 +244,9 @@ def _lede(report: ReportFindings, kernels: tuple[Kernel, ...]) -> str:
         of = f" `{name}`, {first.share} of the time," if len(kernels) > 1 else " it"
         return f"What limits{of} is not known. {first.doubt}"
     if len(kernels) > 1:
+        if DIFFERS in first.verdict:
+            differs = first.verdict.lower().replace(DIFFERS, ", ")
+            return f"`{name}`, {first.share} of the time, differs between its launches: {differs}."
         timed = all(row.duration_ns is not None for row in report.kernels)
         time = "the time" if timed else "the time that is known"
         said = f"`{name}`, {first.share} of {time}, is {first.verdict.lower()}."
@@ -293,7 +298,7 @@ def _kernels(report: ReportFindings) -> tuple[Kernel, ...]:
             launches=row.launches,
             time=numbers.quantity(row.duration_ns, "ns"),
             share=numbers.share(row.time_share),
-            verdict=" / ".join(words.get(row.kernel, [])),
+            verdict=DIFFERS.join(words.get(row.kernel, [])),
             because=because.get(row.kernel, "") if len(words.get(row.kernel, [])) == 1 else "",
             doubt=doubt.get(row.kernel, ""),
         )

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 LOST = "Data of this report is lost, and these rules may lack no more than that."
 BEGIN, BEGIN_LATER = "Collect with", "If that does not help, collect with"
+NO_COMMAND, NO_COMMAND_LOST = (
+    "Nothing collects what these need",
+    "What these need may be lost, and nothing collects it",
+)
 WIDTH = 110
 """Columns when the output is no terminal."""
 _WORD = re.compile(r"[^\s`]*`[^`]+`\S*|\S+")
@@ -147,7 +151,7 @@ def _findings(console: Console, page: Page) -> None:
         head = Text(f"{f.rank:>3}. ")
         head.append(f"{f.severity:<8} ", style=COLOURS.get(f.severity, ""))
         head.append(escape.clean(f.title), style="bold")
-        if page.several and f.subject:
+        if page.several and f.full:
             head.append(f" in {escape.middle_cut(escape.clean(f.subject), 50)}")
         if f.launches:
             head.append(f", {f.launches}")
@@ -222,11 +226,9 @@ def _gap(command: Sequence[str], rules: Sequence[str], begin: str) -> str:
     named = "; ".join(rules[:6]) + (f"; and {len(rules) - 6} more" if len(rules) > 6 else "")
     if len(command) > 1:
         return f"{begin} these lines to judge: {named}."
-    return (
-        f"{begin} `{command[0]}` to judge: {named}."
-        if command
-        else f"Nothing collects what these need: {named}."
-    )
+    if command:
+        return f"{begin} `{command[0]}` to judge: {named}."
+    return f"{NO_COMMAND if begin == BEGIN else NO_COMMAND_LOST}: {named}."
 
 
 def _table(console: Console, title: str, table: Grid | None) -> None:

@@ -35,7 +35,7 @@ OPTIONS = (
 
 MANY_LAUNCHES = 10
 SELECTING = frozenset({"kernel_name", "launch_skip", "launch_count", "nvtx_include", "kernel_id"})
-STEADY = "`ncu --set full --kernel-name NAME --launch-skip 100 --launch-count 1 APPLICATION`"
+STEADY = "`ncu --set full --kernel-name NAME --launch-skip 100 --launch-count 1 -o report APPLICATION`"
 """How to profile one launch after warm-up."""
 
 

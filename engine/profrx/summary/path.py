@@ -51,8 +51,10 @@ def _busy(found: ReportFindings, report: Report) -> str:
     tool = report.info.tool or ""
     command, file = TIMELINES["amd" if tool.startswith("roc") else "nvidia"]
     if tool in PROFILED_ALONE:
+        ranges = "range" in str(report.info.options.get("replay_mode", ""))
+        alone = "ranges of the program were run again and again" if ranges else "kernels were run one by one"
         return (
-            "This report cannot tell: kernels were run one by one, and shares are of profiled kernel time. "
+            f"This report cannot tell: {alone}, and shares are of profiled kernel time. "
             f"Ask a timeline first: `{command}`, then `profrx diagnose {file}`."
         )
     return f"Not known from this report. Ask a timeline: `{command}`, then `profrx diagnose {file}`."
