@@ -170,13 +170,20 @@ class LineTable:
         return left
 
 
-def sources(data: memoryview, items: Sequence[Item]) -> dict[int, SourceData]:
+def sources(
+    data: memoryview, items: Sequence[Item], problems: ProblemLog | None = None
+) -> dict[int, SourceData]:
     """Merge all copies of every stored source by reference; a later copy never erases an earlier part."""
     found: dict[int, SourceData] = {}
     for item in items:
         if item.kind != "source":
             continue
         message = Message(data, (item.start, item.stop))
+        if message.error and problems is not None and not item.cut:
+            problems.add(
+                "data-loss", "ncu-damaged-source", f"stored code is damaged ({message.error.reason})",
+                where=f"byte {message.error.offset}", advice="source lines of its kernels may be missing",
+            )  # fmt: skip
         merged = found.setdefault(message.integer(1) or 0, SourceData())
         for span in message.spans(4):
             if span[1] > span[0]:
@@ -214,10 +221,10 @@ def table(
 
     Unless `private`, home folders in paths become ``~``.
     """
-    merged = sources(data, items)
+    merged = sources(data, items, problems)
     lines: dict[int, LineTable | None] = {}
     rows = _Rows()
-    missing = 0
+    missing = unmapped = lost = 0
     for launch, base, counters in _counters(instances, len(results)):
         result = results[launch]
         references = _references(data, result)
@@ -229,11 +236,25 @@ def table(
             found = lines[reference]
             if found is not None:
                 tables.append((found, merged[reference].functions))
-        if all(one.empty for one, _ in tables):
+        if not tables and not all(reference in merged for reference in references):
+            lost += 1
+        elif all(one.empty for one, _ in tables):
             missing += 1
-            continue
-        for one, functions in tables:
-            _map(rows, launch, base, counters, mangled, one, functions)
+        elif len(counters):
+            before = len(rows.pieces)
+            for one, functions in tables:
+                _map(rows, launch, base, counters, mangled, one, functions)
+            unmapped += len(rows.pieces) == before
+    if lost:
+        problems.add(
+            "warning", "ncu-missing-source", "the code of some launches is not in the report",
+            count=lost, advice="source lines are missing; copy or collect the report again",
+        )  # fmt: skip
+    if unmapped:
+        problems.add(
+            "warning", "ncu-unmapped-lines", "no address of some launches is in the line table of their code",
+            count=unmapped, advice="build all code with -lineinfo; if it was, copy or collect the report again",
+        )  # fmt: skip
     if missing:
         problems.add(
             "info", "ncu-no-line-info", "the code of some launches was built without line information",

@@ -93,6 +93,15 @@ class SessionBlocks:
         _ = self.session
         problems.extend(self._problems)
 
+    def check_end(self, problems: ProblemLog) -> None:
+        """Tell that versions are missing, which are written behind the kernels, unless damage is known."""
+        if not self.session.versions and all(one.severity != "data-loss" for one in problems):
+            problems.add(
+                "warning", "ncu-no-versions",
+                "no version of CUDA or the tool, written behind the kernels: the file may be cut between two of them",
+                advice="launches may be missing: copy or collect the report again",
+            )  # fmt: skip
+
 
 def merge(data: memoryview, spans: Iterable[Span], problems: ProblemLog) -> Session:
     """Merge all session messages: repeated fields append, of single ones the last wins."""

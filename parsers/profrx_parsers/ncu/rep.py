@@ -80,6 +80,8 @@ def read(source: Source, wanted: Wanted) -> Report:
     _check_results(results, problems)
     blocks = SessionBlocks(data, layout.sessions)
     problems.defer(blocks.check)
+    if results:
+        problems.defer(blocks.check_end)
     problems.defer(partial(_doubts.check, store))
     instances = Instances(store, problems)
     loaders: dict[str, Loader] = {
