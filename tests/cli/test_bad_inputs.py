@@ -157,15 +157,15 @@ def test_an_input_without_permission_costs_the_others_nothing(
     """Permission is asked of the file when it is opened, not of the call: root may open everything."""
     locked = tmp_path / "locked.ncu-rep"
     locked.write_bytes(b"NVR\x00")
-    sound, may = Path.open, os.access
+    sound, may = open, os.access
 
-    def refuse(path: Path, *rest: Any, **more: Any) -> Any:
-        if path == locked:
+    def refuse(path: Any, *rest: Any, **more: Any) -> Any:
+        if path == str(locked):
             raise PermissionError(13, "Permission denied", str(path))
         return sound(path, *rest, **more)
 
     monkeypatch.setattr(os, "access", lambda path, *rest: path != str(locked) and may(path, *rest))
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("builtins.open", refuse)
     ran = profrx("diagnose", locked, report)
     assert ran.code == 3
     assert "[input-permission]" in ran.err
