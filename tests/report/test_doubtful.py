@@ -19,6 +19,7 @@ def test_numbers_of_launch_gaps_are_no_verdict(fixtures: Path, case: str) -> Non
     report = found.reports[0]
     root = [one for one in report.verdicts if one.table == "speed-of-light"]
     assert {one.guard for one in root} == {"idle-window"}
+    assert {row.verdict for row in report.kernels} == {"unknown"}
     shown = page(report)
     assert shown.lede.startswith("What limits ")
     assert "is not known" in shown.lede

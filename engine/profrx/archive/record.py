@@ -81,7 +81,7 @@ def rows_of(found: ReportFindings) -> tuple[dict[str, Any], dict[str, Rows]]:
                 "verdict": v.verdict,
                 "launches": len(v.launches),
                 "time_share": v.time_share,
-                "because": v.because,
+                "because": f"{v.because} {v.doubt}".rstrip(),
             }
             for n, v in enumerate(found.verdicts)
         ],

@@ -268,7 +268,7 @@ def _record(bench: Bench, one: _Open, found: ReportFindings) -> _Flat:
     ]
     launches = report.table("launches")
     row["launches"] = launches.num_rows
-    verdicts = {v.kernel: v.verdict for v in reversed(found.verdicts)}
+    verdicts = {v.kernel: v.answer for v in reversed(found.verdicts)}
     groups, tables["kernels"] = kernels(
         launches, {d["device_id"]: d for d in devices}, found.base_time_ns, verdicts
     )

@@ -143,6 +143,11 @@ class VerdictOf(Model):
     time_share: float | None = None
     evidence: list[Evidence] = Field(default_factory=list)
 
+    @property
+    def answer(self) -> str:
+        """The verdict where it is an answer, else ``unknown``."""
+        return "unknown" if self.guard else self.verdict
+
 
 class Unknown(Model):
     """A rule that could not be judged for some subjects, and what to collect."""
@@ -281,6 +286,7 @@ class KernelRow(Model):
     duration_ns: float | None
     time_share: float | None
     verdict: str = ""
+    """Of its launches, joined by commas; ``unknown`` also where a guard forbids the answer."""
 
 
 class VendorFinding(Model):

@@ -65,6 +65,8 @@ class Advice:
     full: str
     launches: str
     """How many of the kernel's launches and which: ``3 of 41 launches (0-1, 5)``; empty where it has one only."""
+    which: str
+    """The same, or the only launch."""
     saves: str
     speedup: str
     of_report: str
@@ -123,6 +125,7 @@ def advice(finding: Finding, of: int | None = None) -> Advice:
         subject=WHOLE if finding.scope == "report" else subject.short or subject.name or subject.kernel or "",
         full="" if finding.scope == "report" else subject.kernel or subject.name or "",
         launches=launched(subject.launches, of),
+        which=launched(subject.launches, of) or "".join(f"launch {one}" for one in subject.launches[:1]),
         saves=saves,
         speedup=speedup,
         of_report=of_report,

@@ -82,7 +82,7 @@ def rows(
     """
     words: dict[str, dict[str, None]] = {}
     for one in leading(verdicts):
-        words.setdefault(one.kernel, {})[one.verdict] = None
+        words.setdefault(one.kernel, {})[one.answer] = None
     return [
         KernelRow(
             kernel=g.kernel,
