@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mmap
 import os
@@ -28,7 +29,7 @@ SPILL_BYTES = 2 << 20
 """What unpacks to more is mapped from a temporary file instead of held in memory."""
 _CHUNK = 1 << 20
 _PACKED_CHUNK = 1 << 16
-"""Smaller, since the piece in which damage lies is lost."""
+"""Smaller, since the piece in which damage lies is unpacked again byte by byte."""
 DAMAGED_PACKING = "input-damaged-packing"
 
 
@@ -222,12 +223,33 @@ def _unpack(path: Path, name: str, packed: str, limit: int | None = None) -> Ite
                 if limit:
                     return
     except (OSError, pa.ArrowException) as err:
+        rest = _before_damage(path, packed, total, limit or _PACKED_CHUNK)
+        if rest:
+            yield rest
+            if limit:
+                return
         raise InputError(
             DAMAGED_PACKING,
             f"the {packed} data is damaged: {err}",
             where=name,
             next_step="copy the file again",
         ) from err
+
+
+def _before_damage(path: Path, packed: str, skip: int, most: int) -> bytes:
+    """Return what can still be unpacked of the piece that failed, byte by byte: a piece fails as a whole."""
+    import pyarrow as pa
+
+    found = bytearray()
+    with (
+        contextlib.suppress(OSError, pa.ArrowException),
+        pa.CompressedInputStream(pa.OSFile(os.fsencode(path), "rb"), packed) as stream,
+    ):
+        while skip and (piece := stream.read(min(skip, _PACKED_CHUNK))):
+            skip -= len(piece)
+        while not skip and len(found) < most and (piece := stream.read(1)):
+            found += piece
+    return bytes(found)
 
 
 def os_error(name: str, err: Exception) -> InputError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import mmap
+import random
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from profrx_parsers import source
+from profrx_parsers.descriptor import HEAD_BYTES
 from profrx_parsers.errors import InputError
 from profrx_parsers.registry import open_report
 
@@ -34,6 +36,36 @@ def test_a_cut_packed_report_keeps_what_lies_before_the_cut(fixtures: Path, tmp_
     problems = open_report(cut).table("problems").to_pylist()
     assert ("data-loss", "packing-cut") in {(p["severity"], p["code"]) for p in problems}
     assert "packing-cut" not in open_report(whole).table("problems").column("code").to_pylist()
+
+
+def test_damage_behind_the_packed_data_costs_nothing(fixtures: Path, tmp_path: Path) -> None:
+    whole = fixtures / "ncu" / "style-basic" / "report.ncu-repz"
+    data, true = whole.read_bytes(), open_report(whole).table("metrics")
+    for altered in (
+        data[:-1],
+        data + b"garbage",
+        data + bytes(7),
+    ):  # -1: of the checksum behind the last block
+        path = tmp_path / "altered.ncu-repz"
+        path.write_bytes(altered)
+        report = open_report(path)
+        assert report.table("metrics").equals(true)
+        assert "packing-cut" in report.table("problems").column("code").to_pylist()
+
+
+@pytest.mark.parametrize("packing", ["zstd", "gzip"])
+@pytest.mark.parametrize("first", [100, 5000, 70_000, 200_001])
+def test_what_lies_before_damage_is_unpacked_to_the_byte(first: int, packing: str, tmp_path: Path) -> None:
+    content = random.Random(first).randbytes(300_000)
+    packed = tmp_path / "packed"
+    pieces = [pa.compress(part, codec=packing, asbytes=True) for part in (content[:first], content[first:])]
+    packed.write_bytes(pieces[0] + pieces[1][:6])
+    opened, head = source.open_source(packed)
+    assert head.data == content[: min(first, HEAD_BYTES)]
+    found = bytes(opened.data())
+    assert found[:first] == content[:first]
+    assert content.startswith(found)
+    assert len(opened.damage) == 1
 
 
 @pytest.mark.parametrize("packing", ["zstd", "gzip"])
