@@ -13,7 +13,7 @@ from profrx.evaluate.findings import findings
 from profrx.evaluate.frame import Frame, TableSupply
 from profrx.evaluate.frames import link
 from profrx.evaluate.group import candidates
-from profrx.evaluate.outcomes import run
+from profrx.evaluate.outcomes import FIRED, run
 from profrx.evaluate.program import Program
 from profrx.evaluate.unjudged import blocked, unknown
 from profrx.evaluate.verdicts import verdicts
@@ -362,6 +362,21 @@ def test_verdicts_group_launches_of_a_kernel_by_row() -> None:
         ("b", "unknown", [3], "Not known: `mem`."),
     ]
     assert [v.time_share for v in rows] == [pytest.approx(0.5), pytest.approx(0.3), pytest.approx(0.2)]
+
+
+def test_a_guard_takes_the_answer_from_a_verdict_and_leaves_its_rules() -> None:
+    text = 'verdict v { title "v" one_of { low "Low" when mem < 50 % "low" high "High" when mem >= 50 % "high" } }'
+    text += rule("r", "sm > 1 %", "under low")
+    text += """guard g { title "g" when sm < 30 % blocks v because "{sm:.0%} only" fix "Look elsewhere." }"""
+    frame = frame_of({"mem": [10.0, 10.0, None], "sm": [20.0, 40.0, 20.0]}, weight_ns=[300.0, 200.0, 100.0])
+    outcomes = run(Program(pack_of(METRICS + text)), report_frames(frame))
+    assert [(v.short, v.verdict, v.answer, v.guard, v.doubt) for v in verdicts(outcomes, 0)] == [
+        ("k0", "low", "unknown", "g", "20% only Look elsewhere."),
+        ("k1", "low", "low", None, ""),
+        ("k2", "unknown", "unknown", None, ""),
+    ]
+    assert not blocked(outcomes, 0)
+    assert outcomes.codes["r"].tolist()[:2] == [FIRED, FIRED]
 
 
 def test_a_fix_whose_number_is_unknown_gives_way_to_one_that_needs_none() -> None:
