@@ -13,6 +13,8 @@ from profrx.report import damage
 from profrx.report import model as m
 from profrx.report.formats import render
 from profrx.report.page import page
+from profrx.report.scarce import EVERYTHING
+from profrx.report.views import gaps
 
 
 @pytest.fixture(scope="module", params=[0.3, 0.6])
@@ -43,6 +45,18 @@ def test_commands_come_after_it(cut: m.Findings, format_: str) -> None:
     assert "Nothing collects" not in made
     if "these lines to judge" in rest:
         assert rest.index(damage.STEP) < rest.index("If that does not help, collect with")
+
+
+def test_lost_metrics_are_not_asked_for_one_by_one(fixtures: Path, tmp_path: Path) -> None:
+    """The other kernels of the report have them, so their sections were collected: names are all that is left to ask."""
+    whole = pa.input_stream(str(fixtures / "ncu/large-27/report.ncu-repz"), compression="zstd").read()
+    path = tmp_path / "cut.ncu-rep"
+    path.write_bytes(whole[: int(len(whole) * 0.7)])
+    (report,) = diagnose([path]).reports
+    commands = [gap.command for gap in gaps(report) if gap.command]
+    assert any(len(one.option) > 300 for one in gaps(report))
+    assert commands == [(EVERYTHING,)]
+    assert max(map(len, render(diagnose([path]), "text").split("\n"))) < 200
 
 
 def test_json_says_it_too(cut: m.Findings) -> None:

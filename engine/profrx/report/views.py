@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from profrx.report import commands, numbers
 from profrx.report.commands import option, together
+from profrx.report.scarce import EVERYTHING
 
 if TYPE_CHECKING:
     from profrx.report.model import Evidence, Finding, Link, ReportFindings
@@ -166,8 +167,16 @@ def gaps(report: ReportFindings) -> tuple[Gap, ...]:
         found.setdefault(key, {})[one.title or one.rule] = None
     if sum(bool(key) for key in found) > GAPS:
         found = _merged(found)
-    listed = [Gap(together(key), tuple(rules), tuple(commands.lines(key))) for key, rules in found.items()]
+    listed = [Gap(together(key), tuple(rules), _typed(key, report)) for key, rules in found.items()]
     return tuple(sorted(listed, key=lambda g: (not g.option, -len(g.rules), g.option)))
+
+
+def _typed(options: tuple[str, ...], report: ReportFindings) -> tuple[str, ...]:
+    """Return the lines to type; for metrics that a damaged report lost, what collects them all instead of their names."""
+    made = tuple(commands.lines(options))
+    if report.next_step and report.tool == "ncu" and max(map(len, made), default=0) > commands.WIDTH:
+        return (EVERYTHING,)
+    return made
 
 
 @dataclass(frozen=True)
