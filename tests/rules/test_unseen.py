@@ -21,7 +21,6 @@ KNOWN_MISSES = {
     "stencil": "by its counters L2 is the limit (95 % of its peak, DRAM 65 %): expected was DRAM",
     "torch_block": "the layer norm issues in 77 % of the cycles while DRAM is at 50 %: expected was DRAM",
     "triton_quantise": "32 warps for a row of 512 halves, 82 % to save: only stalls are named, each of low weight",
-    "torch_matmul": "finished (tensor pipe at 93 %): told that operands read by matrix instructions fill shared memory",
     "filter_steps": "the expectation was wrong: its barrier costs nothing (68 us with, 70 us without), DRAM is at 88 %",
 }
 """Program -> why its first cause is not among those that were accepted beforehand."""
@@ -29,11 +28,7 @@ KNOWN_MISSES = {
 KNOWN_MISLEADING = {"filter_steps"}
 """Of the misses, those whose first cause was called misleading beforehand."""
 
-KNOWN_ALARMS = {
-    "torch_matmul": "36 to 61 % by fewer reads of shared memory, though the tensor pipe works at 93 %",
-    "rope": "DRAM at 80 % of its peak: up to 14 %",
-    "series": "multiply-adds at 91 % of their peak: up to 9 %",
-}
+KNOWN_ALARMS: dict[str, str] = {}
 """Finished programs with a finding above low -> what it says."""
 
 LEAST_INSIDE = {(0, 46): 16, (46, 70): 8}

@@ -79,7 +79,7 @@ class Candidate:
     @property
     def severity(self) -> Severity:
         """As written, else by the score: what is hardly certain is not critical."""
-        return self.written or severity_of(self.score)
+        return self.written or severity_of(self.score, self.low)
 
 
 def base_times(outcomes: Outcomes) -> dict[int, float]:
@@ -174,8 +174,13 @@ def _weighted(ends: Any, weights: Any, starts: Any) -> list[float | None]:
     return [value if n else None for value, n in zip(chosen.tolist(), count.tolist(), strict=True)]
 
 
-def severity_of(score: float | None) -> Severity:
-    """Return the severity of a rule that writes none: by saving x time share x confidence, low without one."""
+def severity_of(score: float | None, low: float | None) -> Severity:
+    """Return the severity of a rule that writes none: by saving x time share x confidence, low without one.
+
+    A range that begins with nothing (`low`) counts half: the subject may be finished.
+    """
     if score is None:
         return "low"
+    if low is not None and low <= 0:
+        score /= 2
     return next((level for least, level in IMPACT_LEVELS if score >= least), "info")

@@ -297,7 +297,7 @@ def _judged_details(outcomes: Outcomes, rule: ast.Rule, expect: ast.Expect, at: 
     else:  # as if the subject took all of the time
         ranked = known and rule.estimate is not None and rule.estimate.kind == "global"
         shown_severity = severity_of(
-            (low + high) / 2 * CONFIDENCE_WEIGHT[shown_confidence] if ranked else None
+            (low + high) / 2 * CONFIDENCE_WEIGHT[shown_confidence] if ranked else None, low
         )
     got = "fired"
     passed = True
