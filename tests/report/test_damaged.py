@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from profrx.diagnose import diagnose
-from profrx.report import damage
+from profrx.evaluate.explain import explain
+from profrx.report import damage, explained
 from profrx.report import model as m
 from profrx.report.formats import render
 from profrx.report.page import page
@@ -57,6 +58,17 @@ def test_lost_metrics_are_not_asked_for_one_by_one(fixtures: Path, tmp_path: Pat
     assert any(len(one.option) > 300 for one in gaps(report))
     assert commands == [(EVERYTHING,)]
     assert max(map(len, render(diagnose([path]), "text").split("\n"))) < 200
+
+
+def test_explaining_says_it_before_any_option(fixtures: Path, tmp_path: Path) -> None:
+    whole = pa.input_stream(str(fixtures / "ncu/strided-load/report.ncu-repz"), compression="zstd").read()
+    path = tmp_path / "cut.ncu-rep"
+    path.write_bytes(whole[: int(len(whole) * 0.3)])
+    told = explained.render([explain(path, "fp32-pipe-limit")], "text")
+    assert told.index(damage.STEP) < told.index("collect with")
+    assert damage.STEP not in explained.render(
+        [explain(fixtures / "ncu/style-basic/report.ncu-repz")], "text"
+    )
 
 
 def test_json_says_it_too(cut: m.Findings) -> None:

@@ -19,6 +19,7 @@ from profrx.evaluate.program import Program, wanted_metrics
 from profrx.evaluate.unjudged import blame
 from profrx.language import ast, walk
 from profrx.language.template import render
+from profrx.report import damage
 from profrx.report.model import Collect, Evidence, Model
 from profrx_parsers.errors import UsageError
 
@@ -72,6 +73,8 @@ class Explanation(Model):
 
     schema_: str = Field(default=SCHEMA, alias="schema")
     source: str
+    next_step: str = ""
+    """What to do before anything that is missing is collected: the input is damaged. Empty when it is not."""
     explained: list[Explained] = Field(default_factory=list)
 
 
@@ -115,13 +118,12 @@ def explain(
     frames = frames_of(report)
     outcomes = run(program, only_kernel(frames, kernel) if kernel else frames)
     present = collect.present(report)
-    return Explanation(
-        source=report.info.source,
-        explained=[
-            explained(outcomes, program.owners[program.rows.get(n, n)], present, rules is not None, limit)
-            for n in dict.fromkeys(ids)
-        ],
-    )
+    found = [
+        explained(outcomes, program.owners[program.rows.get(n, n)], present, rules is not None, limit)
+        for n in dict.fromkeys(ids)
+    ]
+    step = damage.next_step(report.problems)
+    return Explanation(source=report.info.source, next_step=step, explained=found)
 
 
 def _unknown_id(program: Program, name: str) -> UsageError:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from profrx.report.model import Problem
+
+class Problem(Protocol):
+    """A row of the import log, of a reader or of the findings."""
+
+    @property
+    def severity(self) -> str:
+        """``info``, ``warning``, ``data-loss`` or ``error``."""
+
+    @property
+    def code(self) -> str:
+        """Its stable name."""
+
 
 LOST = frozenset({"data-loss", "error"})
 """Severities of problems that cost data."""

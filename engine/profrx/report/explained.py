@@ -29,8 +29,14 @@ def render(found: list[Explanation], format_: str, *, tree: bool = False) -> str
     if format_ == "json":
         return dumps(found[0]) if len(found) == 1 else "[\n" + ",\n".join(dumps(one) for one in found) + "\n]"
     return "\n\n".join(
-        "\n\n".join([clean(one.source), *(_rule(rule, tree) for rule in one.explained)]) for one in found
+        "\n\n".join([_head(one), *(_rule(rule, tree) for rule in one.explained)]) for one in found
     )
+
+
+def _head(one: Explanation) -> str:
+    lost = any(subject.missing for rule in one.explained for subject in rule.subjects)
+    step = f"what is missing may only be lost. {one.next_step}" if one.next_step and lost else ""
+    return "\n".join(filter(None, (clean(one.source), step)))
 
 
 def render_metrics(found: list[MetricExplanation], format_: str) -> str:
