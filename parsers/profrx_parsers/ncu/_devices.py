@@ -45,6 +45,8 @@ STRUCTURAL = frozenset((
 ))  # fmt: skip
 """Metrics that this table needs: decoded whatever the caller wants."""
 
+_MAX_VERSION = 1000
+"""A compute capability beyond is damage."""
 FP32_LANES = {
     (6, 0): 64, (6, 1): 128, (6, 2): 128, (7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128,
     (8, 7): 128, (8, 9): 128, (9, 0): 128, (10, 0): 128, (10, 3): 128, (11, 0): 128, (12, 0): 128, (12, 1): 128,
@@ -97,20 +99,17 @@ def _from_results(store: MetricValues) -> dict[int, dict[str, Value]]:
 
 
 def _row(ident: int, name: str | None, attributes: dict[str, Value], driver: str | None) -> dict[str, Any]:
-    major, minor = (
-        _number(attributes, "compute_capability_major"),
-        _number(attributes, "compute_capability_minor"),
-    )
+    major, minor = _version(attributes, "major"), _version(attributes, "minor")
     row: dict[str, Any] = {"device_id": ident, "vendor": "nvidia", "driver": driver}
     label = attributes.get("display_name")
     row["name"] = name or (label if isinstance(label, str) else None)
     if major is not None and minor is not None:
-        row["arch"] = f"sm_{int(major)}{int(minor)}"
+        row["arch"] = f"sm_{major}{minor}"
     for column, attribute in _COLUMNS.items():
         row[column] = _whole(_number(attributes, attribute), column)
     threads, wave = _number(attributes, "max_threads_per_multiprocessor"), row["wave_size"]
     if threads and wave:
-        row["max_waves_per_unit"] = int(threads) // wave
+        row["max_waves_per_unit"] = _whole(threads // wave, "max_waves_per_unit")
     core = _hertz(attributes, "clock_rate", "max_gpu_frequency_khz")
     memory = _hertz(attributes, "memory_clock_rate", "max_mem_frequency_khz")
     row["core_clock_hz"], row["memory_clock_hz"] = core, memory
@@ -121,7 +120,7 @@ def _row(ident: int, name: str | None, attributes: dict[str, Value], driver: str
 
 def _peaks(
     attributes: dict[str, Value], core: float | None, memory: float | None, units: int | None,
-    major: float | None, minor: float | None,
+    major: int | None, minor: int | None,
 ) -> dict[str, Any]:  # fmt: skip
     peaks: dict[str, Any] = {}
     sources = []
@@ -147,7 +146,7 @@ def _peaks(
         for column, table_of, width in (
             ("peak_fp32_flop_per_s", FP32_LANES, "FP32"), ("peak_fp64_flop_per_s", FP64_LANES, "FP64"),
         ):  # fmt: skip
-            lanes = table_of.get((int(major), int(minor)))
+            lanes = table_of.get((major, minor))
             if column not in peaks and lanes:
                 peaks[column] = 2 * lanes * units * core
                 sources.append(
@@ -169,9 +168,14 @@ def _number(attributes: dict[str, Value], name: str) -> float | None:
 def _hertz(attributes: dict[str, Value], *names: str) -> float | None:
     for name in names:
         value = _number(attributes, name)
-        if value:
+        if value and value > 0:
             return value * 1000
     return None
+
+
+def _version(attributes: dict[str, Value], part: str) -> int | None:
+    value = _number(attributes, "compute_capability_" + part)
+    return int(value) if value is not None and 0 <= value < _MAX_VERSION else None
 
 
 def _whole(value: float | None, column: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import struct
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from profrx_parsers.errors import InputError
-from profrx_parsers.ncu import _names
+from profrx_parsers.ncu import _devices, _names
 from profrx_parsers.registry import open_report
 
 Write = Callable[..., Path]
@@ -250,6 +251,21 @@ def test_a_damaged_value_that_looks_like_an_instance(
     assert everything(report)[0, "x__n"] == ("1.0", None)
     assert values(report).get((0, "x__m"), ("None", None)) == ("None", None)
     assert serious(report) & {"ncu-damaged-metric", "ncu-damaged-instances"}
+
+
+@pytest.mark.parametrize(
+    "value", [(1 << 64) - 1, 1 << 62, 1 << 40, 0, -5.0, 1e300, math.inf, math.nan, "text", None]
+)
+def test_device_facts_that_cannot_be(value: float | str | None, build: Any, write: Write) -> None:
+    one = build()
+    sound: dict[str, Any] = {"device__attribute_device_index": 0, "device__attribute_warp_size": 32}
+    facts = dict.fromkeys(sorted(_devices.STRUCTURAL), value) | sound
+    one.block(kernels=[one.kernel("a(int)", facts)], names=one.names)
+    (row,) = open_report(write(bytes(one))).table("devices").to_pylist()
+    assert row["device_id"] == 0
+    for name in ("max_waves_per_unit", "compute_units", "core_clock_hz", "memory_clock_hz"):
+        assert row[name] is None or row[name] >= 0
+    assert row["arch"] in {None, "sm_00"}
 
 
 def test_huge_string_table(build: Any, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
