@@ -26,6 +26,10 @@ BUILT_IN = ("profrx_parsers.ncu", "profrx_parsers.nsys", "profrx_parsers.rocm")
 GROUP = "profrx.readers"
 
 
+_ARCHIVES = (b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c", b"Rar!")
+_BATCH = "this is an archive of files: unpack it; `profrx batch` reads reports inside zip and tar files"
+
+
 @cache
 def readers() -> Mapping[str, Descriptor]:
     """Return every known reader by name, in order of priority."""
@@ -92,7 +96,7 @@ def detect(path: str | os.PathLike[str]) -> tuple[Source, Descriptor, Match]:
         "input-unknown-format",
         "no reader recognises this file",
         where=source.name,
-        next_step=_expected(source.name),
+        next_step=_BATCH if head.data.startswith(_ARCHIVES) else _expected(source.name),
     )
 
 

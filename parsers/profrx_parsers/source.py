@@ -154,6 +154,13 @@ def open_source(path: str | os.PathLike[str]) -> tuple[Source, Head]:
     """Check that `path` can be read and return it with its head. Raises `InputError`."""
     name = os.fspath(path)
     where = Path(path)
+    if not name:
+        raise InputError(
+            "input-missing",
+            "the path is empty",
+            where="''",
+            next_step="name a report; a variable of the shell may be unset",
+        )
     try:
         mode = os.stat(name).st_mode
         if stat.S_ISDIR(mode):

@@ -6,6 +6,7 @@ import io
 import mmap
 import random
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,20 @@ def test_without_a_folder_for_files_it_stays_in_memory(
     monkeypatch.setattr(source, "SPILL_BYTES", 100_000)
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     assert bytes(unpacked(tmp_path, CONTENT)) == CONTENT
+
+
+def test_an_empty_path_is_told_as_one() -> None:
+    with pytest.raises(InputError) as caught:
+        source.open_source("")
+    assert (caught.value.code, caught.value.where) == ("input-missing", "''")
+    assert "empty" in caught.value.message
+
+
+def test_an_archive_of_files_leads_to_batch(tmp_path: Path) -> None:
+    path = tmp_path / "reports.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("a.ncu-rep", b"NVR\0")
+    with pytest.raises(InputError) as caught:
+        open_report(path)
+    assert caught.value.code == "input-unknown-format"
+    assert "profrx batch" in caught.value.next_step
