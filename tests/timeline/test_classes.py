@@ -8,7 +8,7 @@ import pytest
 from made import kernel, report
 
 from profrx.timeline import timeline_metrics
-from profrx.timeline.classes import classify
+from profrx.timeline.classes import classify, library
 from profrx_parsers.errors import UsageError
 
 
@@ -44,3 +44,21 @@ def test_a_broken_table_is_a_usage_error(text: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         classify(["k"], path)
     assert caught.value.code == "kernel-classes"
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>", "PyTorch"),
+        ("volta_sgemm_32x128_nn", "cuBLAS or CUTLASS"),
+        ("void cub::CUB_200_NS::DeviceRadixSortOnesweepKernel<cub::Policy, unsigned int>", "CUB or Thrust"),
+        ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "NCCL"),
+        ("void my_scan<cub::Sum, at::native::Functor>(float *)", None),
+        ("triton_poi_fused_add_gelu_3", None),
+        ("my_gemm", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_whose_kernel_it_is(name: str | None, owner: str | None) -> None:
+    assert library([name]) == [owner]

@@ -68,12 +68,23 @@ class LaunchSupply:
     def source(self, kind: str, column: str) -> pa.Array | None:
         """Return a column of the launches, of each launch's device, or of how each was taken."""
         if kind == "launch":
-            return table_column(self._launches, column)
+            return self._libraries if column == "library" else table_column(self._launches, column)
         if kind == "capture":
             return self._capture_column(column)
         if kind == "device":
             return self._device_column(column)
         return None
+
+    @cached_property
+    def _libraries(self) -> pa.Array | None:
+        """The library that the kernel of each launch comes with, null where it is one's own; each name is looked up once."""
+        from profrx.timeline.classes import library
+
+        names = table_column(self._launches, "kernel")
+        if names is None:
+            return None
+        found = pa.array(library(names.dictionary.to_pylist()), pa.string())
+        return found.take(names.indices).dictionary_encode()
 
     def _capture_column(self, column: str) -> pa.Array | None:
         """A fact that the reader gives per launch (``clock_locked``) as numbers, false 0 and true 1."""

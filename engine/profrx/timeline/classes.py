@@ -15,6 +15,18 @@ from profrx_parsers.errors import UsageError
 DEFAULT = Path(__file__).with_name("kernel_classes.csv")
 OTHER = ("other", "own")
 MAX_ROWS = 1000
+LIBRARIES = {
+    "nccl": "NCCL",
+    "nvshmem": "NVSHMEM",
+    "cudnn": "cuDNN",
+    "cublas": "cuBLAS or CUTLASS",
+    "cufft": "cuFFT",
+    "cusparse": "cuSPARSE",
+    "cub": "CUB or Thrust",
+}
+"""Library of the table -> its name in a sentence; the others are no libraries, or kinds of kernels that people write."""
+FRAMEWORK = "at::native::"
+"""Namespace of the kernels that come with PyTorch."""
 
 
 @lru_cache(maxsize=16)
@@ -52,3 +64,13 @@ def classify(names: Sequence[str | None], path: Path = DEFAULT) -> list[tuple[st
             found[row] = (kind, library)
             open_rows.discard(row)
     return found
+
+
+def library(names: Sequence[str | None], path: Path = DEFAULT) -> list[str | None]:
+    """Return the library that each kernel comes with; None = not known, which most often means one's own.
+
+    Template arguments do not count: a kernel that is handed a functor of a library is no kernel of it.
+    """
+    outer = [(name or "").partition("<")[0] for name in names]
+    found = [LIBRARIES.get(owner) for _, owner in classify(outer, path)]
+    return ["PyTorch" if FRAMEWORK in name else of for name, of in zip(outer, found, strict=True)]
