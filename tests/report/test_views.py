@@ -23,8 +23,8 @@ def test_few_gaps_are_listed_each_with_its_option() -> None:
         report(unknown("a", "--section A"), unknown("b", "--section A"), unknown("c", "--section C"))
     )
     assert [(g.option, g.rules) for g in found] == [
-        ("ncu --section A", ("a", "b")),
-        ("ncu --section C", ("c",)),
+        ("ncu --section A", ("“a”", "“b”")),
+        ("ncu --section C", ("“c”",)),
     ]
 
 
@@ -32,8 +32,8 @@ def test_many_gaps_become_one_more_run() -> None:
     rules = [unknown(name, f"--section {name.upper()}") for name in "abcdef"]
     (one, nothing) = gaps(report(*rules, unknown("z")))
     assert one.option == "ncu --section A --section B --section C --section D --section E --section F"
-    assert set(one.rules) == set("abcdef")
-    assert (nothing.option, nothing.rules) == ("", ("z",))
+    assert set(one.rules) == {f"“{name}”" for name in "abcdef"}
+    assert (nothing.option, nothing.rules) == ("", ("“z”",))
 
 
 @pytest.mark.parametrize(

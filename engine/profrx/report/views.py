@@ -98,6 +98,7 @@ class Gap:
     option: str
     """Command line options, or empty when nothing can collect it."""
     rules: tuple[str, ...]
+    """Their titles in quotes: bare, they would read as findings."""
     command: tuple[str, ...] = ()
     """The lines to type: the options with where to write to and the program to run."""
 
@@ -167,7 +168,10 @@ def gaps(report: ReportFindings) -> tuple[Gap, ...]:
         found.setdefault(key, {})[one.title or one.rule] = None
     if sum(bool(key) for key in found) > GAPS:
         found = _merged(found)
-    listed = [Gap(together(key), tuple(rules), _typed(key, report)) for key, rules in found.items()]
+    listed = [
+        Gap(together(key), tuple(f"“{rule}”" for rule in rules), _typed(key, report))
+        for key, rules in found.items()
+    ]
     return tuple(sorted(listed, key=lambda g: (not g.option, -len(g.rules), g.option)))
 
 
