@@ -51,3 +51,25 @@ def test_a_leaning_verdict_leaves_the_order_to_the_second_table() -> None:
     leaning = re.findall(r'leaning-\w+ "[^\n]*\n\s+"""(.+?)"""', text)
     assert len(leaning) == 2
     assert not any("before" in sentence for sentence in leaning)
+
+
+def test_a_full_interface_is_not_told_to_take_more(fixtures: Path) -> None:
+    """A plain stream at over 90 % of the DRAM peak can only move fewer bytes."""
+    from profrx.diagnose import diagnose
+
+    [report] = diagnose([fixtures / "ncu" / "dram-stream" / "report.ncu-repz"]).reports
+    [finding] = [f for f in report.findings if f.rule == "dram-bandwidth-limit"]
+    assert len(finding.fix) >= 2
+    assert not any("in flight" in fix or "n/a" in fix for fix in finding.fix)
+
+
+def test_one_more_block_has_a_number_and_a_kernel_of_ones_own_no_library(fixtures: Path) -> None:
+    """65,536 registers in parts of 16,384 for four schedulers, blocks of 128 threads: one more block needs fewer."""
+    from profrx.diagnose import diagnose
+
+    [report] = diagnose([fixtures / "ncu" / "occupancy-registers" / "report.ncu-repz"]).reports
+    [finding] = [f for f in report.findings if f.rule == "occupancy-limited-by-registers"]
+    assert re.match(
+        r"Save \d+ registers per thread: with \d+ instead of \d+, \d blocks fit instead of \d", finding.fix[0]
+    )
+    assert not any("comes with" in fix or "n/a" in fix for fix in finding.fix)
