@@ -275,7 +275,8 @@ def _values(data: memoryview, raw: NDArray[np.uint8], kept: Kept) -> Values:
 def _slow(data: memoryview, start: int, stop: int) -> tuple[tuple[int, float, tuple[int, int]] | None, int]:
     """Decode an entry of unusual shape field by field; also return where its first instance may begin.
 
-    Damage among the instances leaves a single text before them: whoever reads the instances will report it.
+    Damage of the category, which nobody reads, or among the instances, which their reader will report, leaves a
+    single text before it: as other values of usual shape are left.
     """
     value = None
     seen = 0
@@ -290,7 +291,8 @@ def _slow(data: memoryview, start: int, stop: int) -> tuple[tuple[int, float, tu
                 value = _one_value(data, found) or value
                 seen += 1
     except WireError:
-        if tail == stop or value is None or value[0] != g.TEXT or seen > 1:
+        category = previous + 2 == stop and data[previous] == _CATEGORY
+        if (not category and tail == stop) or value is None or value[0] != g.TEXT or seen > 1:
             raise
     return value, tail
 

@@ -239,6 +239,18 @@ def test_damage_behind_the_first_instance_leaves_the_value(
     assert "ncu-damaged-instances" in serious(report)
 
 
+@pytest.mark.parametrize("value", [2.5, "short", "x" * 200])
+def test_a_damaged_category_leaves_the_value(
+    value: float | str, build: Any, write: Write, encode: dict[str, Callable[..., bytes]]
+) -> None:
+    one = build()
+    entry = one.metric("x__m", value)[:-1] + b"\xff"
+    one.block(kernels=[one.kernel("a(int)", {}, extra=encode["blob"](13, entry))], names=one.names)
+    text = isinstance(value, str)
+    expected = ("None" if text else "2.5", value if text else None)
+    assert values(open_report(write(bytes(one)))) == {(0, "x__m"): expected}
+
+
 def test_a_damaged_value_that_looks_like_an_instance(
     build: Any, write: Write, encode: dict[str, Callable[..., bytes]]
 ) -> None:
