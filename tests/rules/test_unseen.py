@@ -20,7 +20,6 @@ from profrx.report.model import Finding, ReportFindings
 KNOWN_MISSES = {
     "stencil": "by its counters L2 is the limit (95 % of its peak, DRAM 65 %): expected was DRAM",
     "torch_block": "the layer norm issues in 77 % of the cycles while DRAM is at 50 %: expected was DRAM",
-    "triton_quantise": "32 warps for a row of 512 halves, 82 % to save: only stalls are named, each of low weight",
     "filter_steps": "the expectation was wrong: its barrier costs nothing (68 us with, 70 us without), DRAM is at 88 %",
 }
 """Program -> why its first cause is not among those that were accepted beforehand."""
@@ -31,9 +30,9 @@ KNOWN_MISLEADING = {"filter_steps"}
 KNOWN_ALARMS: dict[str, str] = {}
 """Finished programs with a finding above low -> what it says."""
 
-LEAST_INSIDE = {(0, 46): 16, (46, 70): 8}
-"""Programs from, to -> measured savings that lie in the range of the first finding with an accepted cause, at least:
-of seventeen pairs that the rules were changed for, and of nineteen captured after that."""
+LEAST_INSIDE = {(0, 46): 17, (46, 70): 18}
+"""Programs from, to -> measured savings that lie in the range of the first finding with an accepted cause, at least: of
+seventeen pairs and of nineteen captured after that (8 before the rules were changed for those, too)."""
 
 ROUND = 0.005
 
