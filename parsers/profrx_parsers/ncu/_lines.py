@@ -46,6 +46,7 @@ _REACH = 1 << 30
 """How far from its kernel a called function may lie, in bytes."""
 MAX_CUBIN = 256 << 20
 MAX_FILE_BYTES = 1 << 24
+_IN_EVERY_CUBIN = (".shstrtab", ".strtab", ".symtab")
 _MAX_ADDRESS, _MAX_LINE = 1 << 62, (1 << 31) - 1
 """Larger ones are damage."""
 
@@ -100,6 +101,8 @@ class LineTable:
 
     def __init__(self, data: memoryview) -> None:
         self.elf = Elf(data)
+        if not all(map(self.elf.find, _IN_EVERY_CUBIN)):
+            raise WireError("no section is named as in every cubin", 0)
         self.symbols = self.elf.symbols()
         self.by_name: dict[str, Symbol] = {}
         for symbol in self.symbols:
@@ -238,6 +241,8 @@ def table(
                 tables.append((found, merged[reference].functions))
         if not tables and not all(reference in merged for reference in references):
             lost += 1
+        elif not tables and any(reference in merged and merged[reference].binary for reference in references):
+            continue  # what is wrong with it has been told
         elif all(one.empty for one, _ in tables):
             missing += 1
         elif len(counters):
@@ -326,9 +331,9 @@ def _load(data: memoryview, source: SourceData | None, problems: ProblemLog) -> 
     if source is None or source.binary is None:
         return None
     start, stop = source.binary
-    if stop - start > MAX_CUBIN:
-        return None
     try:
+        if stop - start > MAX_CUBIN:
+            raise WireError(f"code of {stop - start:,} bytes", 0)
         return LineTable(data[start:stop])
     except WireError as err:
         problems.add(

@@ -78,6 +78,19 @@ def test_line_table_that_belongs_to_no_function(real: bytes, write: Write) -> No
     assert "ncu-unmapped-lines" in found
 
 
+@pytest.mark.parametrize(("at", "width"), [(0, 4), (40, 8), (58, 2), (60, 2)])
+def test_header_of_the_code_is_damaged(at: int, width: int, real: bytes, write: Write) -> None:
+    """Magic, place of the section table, size of its rows, their count."""
+    item = stored_code(real)
+    start, _stop = Message(real, (item.start, item.stop)).spans(4)[0]
+    data = bytearray(real)
+    data[start + at : start + at + width] = b"\x02".ljust(width, b"\0")
+    rows, metrics, found = lines(write(data))
+    assert (rows, metrics) == (0, lines(write(real))[1])
+    assert "ncu-damaged-lines" in found
+    assert "ncu-no-line-info" not in found
+
+
 def test_cut_between_two_kernels(simple_report: Any, write: Write) -> None:
     one = simple_report(4)
     assert "ncu-no-versions" not in codes(open_report(write(bytes(one))))
