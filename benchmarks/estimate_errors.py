@@ -49,16 +49,19 @@ class Judged:
 
     @property
     def model(self) -> str:
+        """The rule that promised."""
         return self.finding.rule if self.finding else "none"
 
     @property
     def error(self) -> float | None:
+        """What the repair saved less the middle of the range, a share of the run time."""
         if self.finding is None or self.finding.saving is None:
             return None
         return self.pair.saved - (self.finding.saving.low + self.finding.saving.high) / 2
 
     @property
     def inside(self) -> bool:
+        """The saving lies in the range."""
         if self.finding is None or self.finding.saving is None:
             return False
         return self.finding.saving.low - ROUND <= self.pair.saved <= self.finding.saving.high + ROUND
@@ -79,10 +82,13 @@ def unseen(fixtures: Path) -> Iterator[Pair]:
     for row in json.loads((fixtures / "unseen" / "expected.json").read_text("utf-8"))["programs"]:
         if row["measured_ns"] and row["fixed_ns"]:
             report = fixtures / "unseen" / "reports" / f"{row['name']}.ncu-repz"
-            yield Pair(row["name"], report, 1 - row["fixed_ns"] / row["measured_ns"], frozenset(row["accepted"]))
+            yield Pair(
+                row["name"], report, 1 - row["fixed_ns"] / row["measured_ns"], frozenset(row["accepted"])
+            )
 
 
 def judge(pairs: list[Pair]) -> list[Judged]:
+    """What the default pack promises for each pair."""
     found = diagnose([pair.report for pair in pairs])
     assert not found.failed, found.failed
     judged = []
@@ -93,6 +99,7 @@ def judge(pairs: list[Pair]) -> list[Judged]:
 
 
 def show(judged: list[Judged]) -> None:
+    """Print one block a model, those with most pairs first."""
     by_model: dict[str, list[Judged]] = defaultdict(list)
     for one in judged:
         by_model[one.model].append(one)
@@ -122,6 +129,7 @@ def show(judged: list[Judged]) -> None:
 
 
 def main() -> None:
+    """Judge, and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("fixtures", nargs="?", type=Path, default=Path("fixtures"))
     parser.add_argument("--rule", default="*", help="only the models whose id matches")
