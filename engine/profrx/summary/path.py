@@ -28,6 +28,8 @@ LIMITS = {
 }
 """Blocks that fit onto a multiprocessor, by what limits them; the least one decides."""
 METRICS = frozenset({"occupancy.achieved", "occupancy.theoretical", "dram.throughput", *LIMITS})
+FEW_WARPS = frozenset({"occupancy", "block-size", "small-grid"})
+"""Causes whose repair is more resident warps."""
 LEAST_WAIT = 0.05
 """Share of the window that waiting for other ranks has to have to be named."""
 SATURATED = 0.8
@@ -39,7 +41,7 @@ def path(groups: Sequence[Group], values: Values, found: ReportFindings, report:
     first = _busy(found, report)
     steps = []
     for g in groups:
-        answers = [(BUSY, first), *_tables(g, found), (OCCUPANCY, _occupancy(g, values))]
+        answers = [(BUSY, first), *_tables(g, found), (OCCUPANCY, _occupancy(g, values, found))]
         steps += [PathStep(kernel=g.kernel, short=g.short, question=q, answer=a) for q, a in answers if a]
     return steps
 
@@ -119,7 +121,7 @@ def _answer(said: dict[str, str]) -> str:
     return "Differs between launches: " + ", ".join(said) + "."
 
 
-def _occupancy(g: Group, values: Values) -> str:
+def _occupancy(g: Group, values: Values, found: ReportFindings) -> str:
     achieved = values.share("occupancy.achieved", g.chosen)
     if achieved is None:
         return ""
@@ -133,6 +135,9 @@ def _occupancy(g: Group, values: Values) -> str:
     dram = values.share("dram.throughput", g.chosen)
     if dram is not None and dram >= SATURATED:
         return f"{words}; DRAM is used at {numbers.share(dram)}, so raising it will not help."
+    top = next((f for f in found.findings if f.subject.kernel == g.kernel and f.score), None)
+    if top is not None and top.cause in FEW_WARPS:
+        return f"{words}: more warps are the first fix here."
     return f"{words}: a means, not a goal."
 
 
