@@ -218,3 +218,29 @@ def test_the_path_names_what_limits_occupancy(limits: dict[str, float], words: s
     found = complete(m.ReportFindings(source="x", format="ncu-rep", tool="ncu"), source, metrics)
     assert words in found.summary.path[-1].answer
     assert "20% achieved of 25% that fit" in found.summary.path[-1].answer
+
+
+@pytest.mark.parametrize(
+    ("cause", "achieved", "words"),
+    [
+        ("block-size", 0.2, "more warps are the first fix here"),
+        ("block-size", 0.9, "a means, not a goal"),
+        ("barrier", 0.2, "a means, not a goal"),
+    ],
+)
+def test_the_path_asks_for_more_warps_only_where_places_are_empty(
+    cause: str, achieved: float, words: str
+) -> None:
+    import pyarrow as pa
+
+    from profrx.evaluate.frames import frames_of
+    from profrx.evaluate.metrics import Metrics
+    from profrx.language.pack import load_pack
+
+    source = report([launch("a", 9.0)])
+    values = {"occupancy.achieved": achieved, "occupancy.theoretical": 1.0}
+    given = {name: (pa.array([value]), pa.array([True])) for name, value in values.items()}
+    found = found_with(cause)
+    found.findings[0].score = 0.5
+    metrics = Metrics(load_pack(), frames_of(source).scopes["launch"], given=given)
+    assert words in complete(found, source, metrics).summary.path[-1].answer

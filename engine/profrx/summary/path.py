@@ -34,6 +34,8 @@ LEAST_WAIT = 0.05
 """Share of the window that waiting for other ranks has to have to be named."""
 SATURATED = 0.8
 """At this share of the DRAM bandwidth more occupancy cannot make a kernel faster in a way worth trying first."""
+FULL = 0.8
+"""From this share of the places for warps on, warps are not what a multiprocessor lacks (blocks can be too large, too)."""
 
 
 def path(groups: Sequence[Group], values: Values, found: ReportFindings, report: Report) -> list[PathStep]:
@@ -136,7 +138,7 @@ def _occupancy(g: Group, values: Values, found: ReportFindings) -> str:
     if dram is not None and dram >= SATURATED:
         return f"{words}; DRAM is used at {numbers.share(dram)}, so raising it will not help."
     top = next((f for f in found.findings if f.subject.kernel == g.kernel and f.score), None)
-    if top is not None and top.cause in FEW_WARPS:
+    if top is not None and top.cause in FEW_WARPS and achieved < FULL:
         return f"{words}: more warps are the first fix here."
     return f"{words}: a means, not a goal."
 
