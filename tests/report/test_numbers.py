@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrx.report import escape, grid, numbers, sarif, verdicts
+from profrx import escape
+from profrx.report import grid, numbers, sarif, verdicts
 
 
 @pytest.mark.parametrize("module", [numbers, escape, grid, verdicts, sarif], ids=lambda m: m.__name__)

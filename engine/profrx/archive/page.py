@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from profrx.archive.queries import QUERIES
+from profrx.escape import code, markdown
 from profrx.report import numbers
-from profrx.report.escape import code, markdown
 
 if TYPE_CHECKING:
     from profrx.archive.store import Archive

@@ -97,7 +97,7 @@ def complain(err: Exception) -> None:
 
 def say(line: str) -> None:
     """Write one line to standard error, with control characters of untrusted names made visible."""
-    from profrx.report.escape import clean
+    from profrx.escape import clean
 
     click.echo(clean(line), err=True)
 

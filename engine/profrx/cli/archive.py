@@ -91,7 +91,7 @@ def query(
 def search(state: dict[str, bool], archive: str, text: str) -> Exit:
     """Print the kernel names that contain TEXT (three characters or more)."""
     from profrx.archive import Archive
-    from profrx.report.escape import clean
+    from profrx.escape import clean
 
     with Archive(archive, readonly=True) as store:
         found = store.search(text)

@@ -19,7 +19,7 @@ def steps(total: int, *, quiet: bool) -> Iterator[Step]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.text import Text
 
-    from profrx.report.escape import clean
+    from profrx.escape import clean
 
     columns = (
         TextColumn("{task.fields[name]}", markup=False),

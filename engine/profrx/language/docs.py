@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from profrx.escape import code_spans, prose
 from profrx.language import ast
 from profrx.language.cost import cost
 from profrx.language.pack import Pack
@@ -18,9 +19,7 @@ HEADINGS = (
     *("Tests", "References", "History"),
 )
 """Every page of a rule, a guard or a verdict has these, in this order."""
-_CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
 _TICKS = re.compile(r"`+")
-_TAGS = re.compile(r"([<\[\]])")
 
 
 def rules_docs(pack: Pack, only: Iterable[str] | None = None) -> dict[str, str]:
@@ -39,7 +38,7 @@ def index(pack: Pack, nodes: list[Judge]) -> str:
         if some:
             lines += [f"## {title}", "", "| id | what | scope | since |", "|---|---|---|---|"]
             lines += [
-                f"| [{node.name}]({node.name}.md) | {_cell(node.title)} | {node.scope} | {_cell(getattr(node, 'since', ''))} |"
+                f"| [{node.name}]({node.name}.md) | {prose(node.title, cell=True)} | {node.scope} | {prose(getattr(node, 'since', ''), cell=True)} |"
                 for node in some
             ]
             lines.append("")
@@ -85,7 +84,7 @@ def page(pack: Pack, node: Judge) -> str:
         _history,
     )
     kind = type(node).__name__.lower()
-    out = [f"# {_literal(node.title)}", "", f"`{node.name}`, a {kind} of scope {node.scope}."]
+    out = [f"# {prose(node.title)}", "", f"`{node.name}`, a {kind} of scope {node.scope}."]
     for heading, writer in zip(HEADINGS, writers, strict=True):
         out += ["", f"## {heading}", "", *(list(writer(pack, node)) or ["None."])]
     return "\n".join(out) + "\n"
@@ -94,8 +93,7 @@ def page(pack: Pack, node: Judge) -> str:
 def _what(pack: Pack, node: Judge) -> Iterator[str]:
     if isinstance(node, ast.Verdict):
         yield from (
-            f"- **{_literal(row.title or row.name)}** (`{row.name}`): {_prose(row.because)}"
-            for row in node.rows
+            f"- **{prose(row.title or row.name)}** (`{row.name}`): {_prose(row.because)}" for row in node.rows
         )
         return
     yield _prose(node.because)
@@ -106,9 +104,9 @@ def _what(pack: Pack, node: Judge) -> Iterator[str]:
 def _why(pack: Pack, node: Judge) -> Iterator[str]:
     if isinstance(node, ast.Rule) and node.cause:
         meaning = pack.causes[node.cause].meaning if node.cause in pack.causes else ""
-        yield f"Cause `{node.cause}`: {_literal(meaning)}." if meaning else f"Cause `{node.cause}`."
+        yield f"Cause `{node.cause}`: {prose(meaning)}." if meaning else f"Cause `{node.cause}`."
     if isinstance(node, ast.Rule):
-        yield from (f"- It explains `{s.rule}`: {_literal(s.because)}." for s in node.suppresses)
+        yield from (f"- It explains `{s.rule}`: {prose(s.because)}." for s in node.suppresses)
 
 
 def _condition(pack: Pack, node: Judge) -> Iterator[str]:
@@ -143,7 +141,7 @@ def _parameters(pack: Pack, node: Judge) -> Iterator[str]:
     for param in params:
         allowed = range_text(param.valid) if param.valid is not None else ""
         source = ", ".join(f"`{name}`" for name in param.see) or ("rule of thumb" if param.heuristic else "")
-        yield f"| `{param.name}` | {expr_text(param.default)} | {allowed} | {_cell(param.meaning)} | {source} |"
+        yield f"| `{param.name}` | {expr_text(param.default)} | {allowed} | {prose(param.meaning, cell=True)} | {source} |"
     yield from (f"\nThey must satisfy `{expr_text(demand)}`." for demand in node.requires)
 
 
@@ -156,7 +154,7 @@ def _metrics(pack: Pack, node: Judge) -> Iterator[str]:
     for name in read:
         metric = pack.metrics[name]
         sources = "; ".join(dict.fromkeys(map(_source, metric.sources)))
-        yield f"| `{name}` | {metric.unit or 'none'} | {_cell(metric.meaning)} | {_cell(sources)} |"
+        yield f"| `{name}` | {metric.unit or 'none'} | {prose(metric.meaning, cell=True)} | {prose(sources, cell=True)} |"
     collect = dict.fromkeys(c for c in node.collect)
     yield from (f"\nTo collect: {c.tool} {c.kind} `{c.value}`." for c in collect)
 
@@ -239,36 +237,26 @@ def _names(node: Judge) -> list[str]:
 
 def _prose(text: str) -> str:
     """A template as a reader sees it: its fields as code."""
-    shown = text
+    return prose("".join(_filled(part, is_code) for is_code, part in code_spans(text)))
+
+
+def _filled(text: str, is_code: bool) -> str:
+    """Name the fields of a piece of a template; inside of code they need no code spans of their own."""
+    tick = "" if is_code else "`"
     for field in fields(text):
         if field.name:
             spec = f":{field.spec}" if field.spec else ""
-            shown = shown.replace(f"{{{field.name}{spec}}}", f"`{field.name}`")
-    return _literal(shown.replace("{{", "{").replace("}}", "}"))
-
-
-def _literal(text: str) -> str:
-    r"""Return an author's sentence as Markdown on one line: its `code` stays, tags and links are shown as they are.
-
-    A pack may come from a stranger, and its pages are read in a browser.
-
-    >>> _literal("use `a<b>` or <b>[x](y)</b>")
-    'use `a<b>` or \\<b>\\[x](y)\\</b>'
-    """
-    parts = _CODE.split(" ".join(text.split()))
-    return "".join(part if at % 2 else _TAGS.sub(r"\\\1", part) for at, part in enumerate(parts))
+            text = text.replace(f"{{{field.name}{spec}}}", f"{tick}{field.name}{tick}")
+    text = text.replace("{{", "{").replace("}}", "}")
+    return f"`{text}`" if is_code else text
 
 
 def _link(title: str, url: str) -> str:
     """Return a link to the web or to a neighbouring file; an address of another kind is shown, not linked."""
     if re.fullmatch(r"(https?://)?[^\s<>:]+(:\d+/[^\s<>]*)?", url):
         shown = f"<{url}>" if "(" in url or ")" in url else url
-        return f"[{_literal(title)}]({shown})"
-    return f"{_literal(title)} (`{url.replace('`', '')}`)"
-
-
-def _cell(text: str) -> str:
-    return _literal(text).replace("|", "\\|")
+        return f"[{prose(title)}]({shown})"
+    return f"{prose(title)} (`{url.replace('`', '')}`)"
 
 
 def _key(name: str) -> str:

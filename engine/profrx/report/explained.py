@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrx.escape import clean
 from profrx.report import numbers
 from profrx.report.commands import lines as typed
 from profrx.report.commands import option
-from profrx.report.escape import clean
 from profrx.report.json import dumps
 from profrx.report.views import ranges
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from profrx.report.escape import clean, middle_cut
+from profrx.escape import clean, middle_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from profrx.report import escape, numbers
+from profrx import escape
+from profrx.report import numbers
 from profrx.report.markdown import NAME_LIMIT, TEMPLATES, estimate
 from profrx.report.page import pages, shown
 

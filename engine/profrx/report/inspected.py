@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrx.escape import clean
 from profrx.report import damage, numbers
 from profrx.report.commands import option, together
-from profrx.report.escape import clean
 from profrx.report.grid import grid
 from profrx.report.json import dumps
 

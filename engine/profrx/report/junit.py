@@ -6,8 +6,8 @@ import io
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from profrx.escape import clean
 from profrx.report import numbers
-from profrx.report.escape import clean
 from profrx.report.model import SEVERITIES
 
 if TYPE_CHECKING:

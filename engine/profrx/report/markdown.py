@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from profrx.report import escape, numbers
+from profrx import escape
+from profrx.report import numbers
 from profrx.report.page import pages, shown
 
 if TYPE_CHECKING:

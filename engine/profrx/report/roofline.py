@@ -12,8 +12,8 @@ import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from profrx.escape import clean, middle_cut
 from profrx.report import numbers
-from profrx.report.escape import clean, middle_cut
 from profrx.report.textplot import ceilings, usable
 
 if TYPE_CHECKING:

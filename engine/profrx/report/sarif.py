@@ -10,8 +10,8 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from profrx.escape import clean, prose
 from profrx.report import numbers
-from profrx.report.escape import clean, prose
 
 if TYPE_CHECKING:
     from profrx.report.model import Finding, Findings, ReportFindings

@@ -6,7 +6,8 @@ import io
 import re
 from typing import TYPE_CHECKING
 
-from profrx.report import escape, numbers
+from profrx import escape
+from profrx.report import numbers
 from profrx.report.grid import grid
 from profrx.report.page import pages, shown
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from profrx.escape import clean, middle_cut
 from profrx.report import numbers
-from profrx.report.escape import clean, middle_cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from profrx.report import escape
+from profrx import escape
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable("table")
 NASTY = st.text(

@@ -70,14 +70,14 @@ def code(text: object, *, cell: bool = False, limit: int = MAX_NAME) -> str:
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
-def prose(text: object) -> str:
+def prose(text: object, *, cell: bool = False) -> str:
     """Return a rule's sentence as Markdown: backtick spans stay code, everything else is literal.
 
     >>> prose("use `a_b` | c")
     'use `a_b` \\\\| c'
     """
     parts = _CODE.split(clean(text))
-    return "".join(code(part) if i % 2 else _inner(part) for i, part in enumerate(parts))
+    return "".join(code(part, cell=cell) if i % 2 else _inner(part) for i, part in enumerate(parts))
 
 
 def _inner(part: str) -> str:
