@@ -80,7 +80,7 @@ def planted(fixtures: Path) -> Iterator[Pair]:
 def unseen(fixtures: Path) -> Iterator[Pair]:
     """The programs of strangers of which both versions were timed."""
     for row in json.loads((fixtures / "unseen" / "expected.json").read_text("utf-8"))["programs"]:
-        if row["measured_ns"] and row["fixed_ns"]:
+        if row["report"] and row["measured_ns"] and row["fixed_ns"]:
             report = fixtures / "unseen" / "reports" / f"{row['name']}.ncu-repz"
             yield Pair(
                 row["name"], report, 1 - row["fixed_ns"] / row["measured_ns"], frozenset(row["accepted"])
