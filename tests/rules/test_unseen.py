@@ -21,18 +21,21 @@ KNOWN_MISSES = {
     "stencil": "by its counters L2 is the limit (95 % of its peak, DRAM 65 %): expected was DRAM",
     "torch_block": "the layer norm issues in 77 % of the cycles while DRAM is at 50 %: expected was DRAM",
     "filter_steps": "the expectation was wrong: its barrier costs nothing (68 us with, 70 us without), DRAM is at 88 %",
+    "depthwise": "data reuse stands a point before the access pattern that wastes 85 % of the sectors",
 }
 """Program -> why its first cause is not among those that were accepted beforehand."""
 
 KNOWN_MISLEADING = {"filter_steps"}
 """Of the misses, those whose first cause was called misleading beforehand."""
 
-KNOWN_ALARMS: dict[str, str] = {}
+KNOWN_ALARMS = {
+    "torch_dgemm": "double precision on the tensor cores at 97 % of their peak is told to use less precision",
+}
 """Finished programs with a finding above low -> what it says."""
 
-LEAST_INSIDE = {(0, 46): 17, (46, 70): 18}
-"""Programs from, to -> measured savings that lie in the range of the first finding with an accepted cause, at least: of
-seventeen pairs and of nineteen captured after that (8 before the rules were changed for those, too)."""
+LEAST_INSIDE = {(0, 46): (17, 17), (46, 70): (18, 19), (70, 84): (5, 11)}
+"""Programs from, to -> measured savings that lie in the range of the first finding with an accepted cause, at least, and of how
+many pairs: the second group had 8 before the rules were changed for those, too; the third stands as it was found."""
 
 ROUND = 0.005
 
@@ -94,7 +97,7 @@ def expected(folder: Path) -> list[dict[str, Any]]:
 def unseen(folder: Path, expected: list[dict[str, Any]]) -> list[Unseen]:
     chosen = [row for row in expected if row["report"]]
     reports = diagnose([folder / "reports" / f"{row['name']}.ncu-repz" for row in chosen]).reports
-    assert len(reports) == len(chosen) >= 70
+    assert len(reports) == len(chosen) >= 84
     return [Unseen(row, report) for row, report in zip(chosen, reports, strict=True)]
 
 
@@ -140,8 +143,9 @@ def test_measured_savings_against_the_estimates(unseen: list[Unseen], group: tup
             f"{'' if hit else 'outside'}  {promised.rule}"
         )
     print(f"inside {inside} of {len(pairs)}")
-    assert len(pairs) >= 17
-    assert inside >= LEAST_INSIDE[group]
+    least, of = LEAST_INSIDE[group]
+    assert len(pairs) == of
+    assert inside >= least
 
 
 def test_ranges_are_narrow(unseen: list[Unseen]) -> None:
