@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 import pytest
@@ -73,6 +74,34 @@ def test_explaining_says_it_before_any_option(fixtures: Path, tmp_path: Path) ->
 
 def test_json_says_it_too(cut: m.Findings) -> None:
     assert json.loads(render(cut, "json"))["reports"][0]["next_step"] == damage.STEP
+
+
+def test_sarif_says_that_data_is_lost(cut: m.Findings) -> None:
+    (run,) = json.loads(render(cut, "sarif"))["runs"]
+    told = run["invocations"][0]["toolExecutionNotifications"]
+    lost = [one for one in cut.reports[0].problems if one.severity in ("data-loss", "error")]
+    assert len(told) == len(lost) > 0
+    for one, problem in zip(told, lost, strict=True):
+        assert one["level"] == "warning"
+        assert f"[{problem.code}]" in one["message"]["text"]
+        assert damage.STEP in one["message"]["text"]
+        uri = one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert uri.endswith("cut.ncu-rep")
+
+
+def test_junit_says_that_data_is_lost(cut: m.Findings) -> None:
+    (suite,) = ET.fromstring(render(cut, "junit"))
+    assert suite[-1].tag == "system-out", "behind the cases, where the schema of JUnit has it"
+    lines = (suite[-1].text or "").split("\n")
+    assert lines[-1] == damage.STEP
+    lost = [one for one in cut.reports[0].problems if one.severity in ("data-loss", "error")]
+    assert all(f"[{one.code}]" in line for one, line in zip(lost, lines[:-1], strict=True))
+
+
+def test_a_whole_report_loses_nothing_in_ci_formats(fixtures: Path) -> None:
+    found = diagnose([fixtures / "ncu/style-basic/report.ncu-repz"])
+    assert json.loads(render(found, "sarif"))["runs"][0]["invocations"][0]["toolExecutionNotifications"] == []
+    assert not ET.fromstring(render(found, "junit")).findall("./testsuite/system-out")
 
 
 def test_a_whole_report_says_nothing_of_it(fixtures: Path) -> None:

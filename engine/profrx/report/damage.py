@@ -19,6 +19,18 @@ class Problem(Protocol):
     def code(self) -> str:
         """Its stable name."""
 
+    @property
+    def message(self) -> str:
+        """What is wrong."""
+
+    @property
+    def where(self) -> str:
+        """Where it was seen first; may be empty."""
+
+    @property
+    def count(self) -> int:
+        """How often."""
+
 
 LOST = frozenset({"data-loss", "error"})
 """Severities of problems that cost data."""
@@ -31,6 +43,17 @@ WHOLE = frozenset(
 )  # fmt: skip
 """Losses that every copy of the file has: while it was recorded, by its size, or by how it was exported."""
 STEP = "Copy the file again or read the original; collect again only if that is damaged, too."
+
+
+def losses(problems: Iterable[Problem]) -> list[str]:
+    """Return one sentence for each problem that cost data: what, how often, where first, its code."""
+    return [_loss(one) for one in problems if one.severity in LOST]
+
+
+def _loss(one: Problem) -> str:
+    where = f" at {one.where}" if one.where else ""
+    times = f" ({one.count} times)" if one.count > 1 else ""
+    return f"Data is lost: {one.message}{where}{times} [{one.code}]"
 
 
 def next_step(problems: Iterable[Problem]) -> str:

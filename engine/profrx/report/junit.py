@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from profrx.escape import clean
-from profrx.report import numbers
+from profrx.report import damage, numbers
 from profrx.report.model import SEVERITIES
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ DEFAULT_FAIL_ON = "low"
 def render(findings: Findings, *, fail_on: str | None = None) -> str:
     """Return the suites. A finding fails its case when it is at or above `fail_on` (unset: any but ``info``).
 
-    Rules that could not be judged are skipped cases, unreadable inputs are errors.
+    Rules that could not be judged are skipped cases, unreadable inputs are errors. What damage took from a report
+    is the output of its suite.
     """
     least = SEVERITIES.index(fail_on or DEFAULT_FAIL_ON)
     suites = ET.Element("testsuites", name="profrx")
@@ -56,6 +57,9 @@ def _suite(report: ReportFindings, least: int) -> tuple[ET.Element, int, int]:
             suite, "testcase", classname=_xml(f"profrx.{gap.rule}"), name=_xml(gap.title or gap.rule)
         )
         ET.SubElement(case, "skipped", message=_xml("not judged: " + ", ".join(gap.missing or gap.reasons)))
+    if lost := damage.losses(report.problems):
+        lines = [*lost, report.next_step] if report.next_step else lost
+        ET.SubElement(suite, "system-out").text = "\n".join(_xml(line) for line in lines)
     cases = len(report.findings) + len(report.unknown)
     suite.attrib |= {
         "tests": str(cases),

@@ -1,6 +1,7 @@
 """Findings as SARIF 2.1.0, for code scanning: an alert per finding, on its source lines where they are known.
 
-Source: OASIS SARIF 2.1.0 (sections 3.27 result, 3.28 location, 3.49 reportingDescriptor).
+Source: OASIS SARIF 2.1.0 (sections 3.27 result, 3.28 location, 3.49 reportingDescriptor,
+3.58 notification).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from profrx.escape import clean, prose
-from profrx.report import numbers
+from profrx.report import damage, numbers
 
 if TYPE_CHECKING:
     from profrx.report.model import Finding, Findings, ReportFindings
@@ -37,7 +38,10 @@ def render(findings: Findings) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [
-            {"executionSuccessful": not findings.failed, "toolExecutionNotifications": _failures(findings)}
+            {
+                "executionSuccessful": not findings.failed,
+                "toolExecutionNotifications": _failures(findings) + _losses(findings),
+            }
         ],
         "results": results,
     }
@@ -121,10 +125,23 @@ def _print(rule: str, name: str) -> str:
 
 def _failures(findings: Findings) -> list[dict[str, Any]]:
     return [
-        {
-            "level": "error",
-            "message": {"text": clean(f"{one.message} [{one.code}] {one.next_step}".strip())},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(one.source)}}}],
-        }
+        _notification("error", one.source, f"{one.message} [{one.code}] {one.next_step}")
         for one in findings.failed
     ]
+
+
+def _losses(findings: Findings) -> list[dict[str, Any]]:
+    """Say what damage took from a report: without it, an alert that is not there looks like a clean kernel."""
+    return [
+        _notification("warning", report.source, f"{loss}. {report.next_step}")
+        for report in findings.reports
+        for loss in damage.losses(report.problems)
+    ]
+
+
+def _notification(level: str, source: str, text: str) -> dict[str, Any]:
+    return {
+        "level": level,
+        "message": {"text": clean(text.strip(), 4000)},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(source)}}}],
+    }
