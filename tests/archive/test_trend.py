@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrx.archive.trend import MIN_POINTS, change_points, pettitt
+import profrx
+from profrx.archive import Archive
+from profrx.archive.trend import MIN_POINTS, _moved, change_points, pettitt, trend
 
 
 @given(st.lists(st.integers(0, 30), min_size=4, max_size=25))
@@ -39,3 +43,23 @@ def test_noise_alone_is_rarely_a_change() -> None:
     noise = np.random.default_rng(3)
     found = sum(bool(change_points(noise.normal(100, 5, 40))) for _ in range(300))
     assert found <= 0.08 * 300
+
+
+def setup(**facts: str | None) -> dict[str, str | None]:
+    return {"driver": None, "tool_version": None, "clocks": None, "runtime_version": None, **facts}
+
+
+def test_a_set_up_that_is_not_recorded_is_no_change() -> None:
+    """A damaged report lacks its driver; the next one that names it is compared with the last one that did."""
+    assert _moved([setup(driver="580.1"), setup(), setup(driver="580.1")]) == {}
+    assert _moved([setup(driver="580.1"), setup(), setup(driver="590.2")]) == {2: ("driver",)}
+    assert _moved([setup(), setup(driver="580.1", clocks="locked")]) == {}
+
+
+def test_a_kernel_is_chosen_by_a_part_of_its_name_or_a_glob(fixtures: Path, tmp_path: Path) -> None:
+    profrx.batch([fixtures / "ncu/strided-load/report.ncu-repz"], tmp_path / "a.sqlite", workers=1)
+    with Archive(tmp_path / "a.sqlite", readonly=True) as store:
+        for name in ("gather", "gather_*", "*strided*", "gather_strided(const float *", None):
+            assert [one.kernel_short for one in trend(store, name)] == ["gather_strided"], name
+        for name in ("scatter", "strided*", "gather%"):
+            assert trend(store, name) == [], name

@@ -67,10 +67,10 @@ class Series:
 
 
 def trend(archive: Archive, kernel: str | None = None, *, limit: int = 50) -> list[Series]:
-    """Return the series of kernels whose name holds `kernel` (all when None), the costliest first."""
+    """Return the series of kernels whose name holds `kernel` or matches it as a glob (all when None), the costliest first."""
     # names first: there are few of them, and kernels are found by id
     where = (
-        "AND k.kernel_id IN (SELECT kernel_id FROM kernel_name_rows WHERE kernel LIKE ? ESCAPE '\\' OR kernel_id = ?)"
+        "AND k.kernel_id IN (SELECT kernel_id FROM kernel_name_rows WHERE kernel LIKE ? ESCAPE '\\' OR kernel GLOB ? OR kernel_id = ?)"
         if kernel
         else ""
     )
@@ -84,7 +84,7 @@ def trend(archive: Archive, kernel: str | None = None, *, limit: int = 50) -> li
         WHERE r.status = 'ok' AND k.duration_median_ns IS NOT NULL {where}
         ORDER BY k.kernel_id, device, grid, block, r.captured_at IS NULL, r.captured_at, r.uri
         """,
-        (like, kernel) if kernel else (),
+        (like, kernel, kernel) if kernel else (),
     ).to_pylist()
     grouped: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
@@ -98,17 +98,25 @@ def trend(archive: Archive, kernel: str | None = None, *, limit: int = 50) -> li
 
 def _series(rows: list[dict[str, Any]]) -> Series:
     values = np.array([r["ns"] for r in rows], dtype=np.float64)
-    moved = {
-        i: changed
-        for i in range(1, len(rows))
-        if (changed := tuple(f for f in _SETUP if rows[i][f] != rows[i - 1][f]))
-    }
+    moved = _moved(rows)
     first = rows[0]
     changes = [Change(i, before, after, p, moved.get(i, ())) for i, before, after, p in change_points(values)]
     return Series(
         first["kernel_short"] or "", first["kernel_id"] or "", first["device"], first["grid"], first["block"],
         [r["at"] for r in rows], [r["uri"] for r in rows], values.tolist(), moved, changes,
     )  # fmt: skip
+
+
+def _moved(rows: list[dict[str, Any]]) -> dict[int, tuple[str, ...]]:
+    """Return which set-up facts each report has otherwise than the last one before it that says; unknown is no change."""
+    last: dict[str, Any] = {}
+    moved: dict[int, tuple[str, ...]] = {}
+    for i, row in enumerate(rows):
+        known = {name: row[name] for name in _SETUP if row[name] is not None}
+        if changed := tuple(name for name, value in known.items() if last.get(name, value) != value):
+            moved[i] = changed
+        last |= known
+    return moved
 
 
 def change_points(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[tuple[int, float, float, float]]:

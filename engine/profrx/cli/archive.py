@@ -105,7 +105,9 @@ def search(state: dict[str, bool], archive: str, text: str) -> Exit:
 
 @archive.command("trend", short_help="How a kernel's time moved.")
 @ARCHIVE
-@click.option("--kernel", metavar="TEXT", help="Part of the kernel's name, or its canonical id.")
+@click.option(
+    "--kernel", metavar="TEXT", help="Part of the kernel's name, a glob for all of it, or its canonical id."
+)
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Series, the costliest first."
 )
