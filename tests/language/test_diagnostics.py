@@ -64,6 +64,9 @@ def test_json_and_sarif_name_the_same_places() -> None:
     region = result["locations"][0]["physicalLocation"]["region"]
     assert region == {"startLine": 3, "startColumn": 27, "endLine": 3, "endColumn": 34}
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "unknown-unit"
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert "helpUri" not in rule, "SARIF 2.1.0, 3.49.12: an absolute URI, which a file of the sources has not"
+    assert rule["help"]["text"].endswith("docs/errors.md#unknown-unit")
 
 
 def test_places_compare_and_hash_like_spans() -> None:

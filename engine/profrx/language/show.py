@@ -105,7 +105,8 @@ def to_sarif(diagnostics: Iterable[Diagnostic]) -> str:
     codes = sorted({d.code for d in ordered})
     driver = {
         "name": "profrx rules check",
-        "rules": [{"id": code, "helpUri": f"{DOCS}#{code}"} for code in codes],
+        # no helpUri: SARIF wants an absolute one there
+        "rules": [{"id": code, "help": {"text": f"see {DOCS}#{code}"}} for code in codes],
     }
     run = {
         "tool": {"driver": driver},
