@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from profrx.language.pack import Pack
     from profrx_parsers.report import Report, Wanted
 
+LOG = logging.getLogger(__name__)
 Input = "str | os.PathLike[str] | Report"
 
 
@@ -65,11 +68,23 @@ def diagnose(
     for path in _as_ranks(paths, wanted, result.failed) if ranks else paths:
         try:
             report = path if isinstance(path, Report) else _open(path, wanted)
+            began = time.perf_counter()
             result.reports.append(judge(program, report, kernel=kernel, top=top))
+            _told(result.reports[-1], time.perf_counter() - began)
         except Exception as err:
             result.failed.append(_failed(path, err))
     result.ranking = rank.overall(result.reports, top)
     return result
+
+
+def _told(judged: ReportFindings, took: float) -> None:
+    """Log what judging a report came to, and each row of its import log."""
+    found, gaps = len(judged.findings), len(judged.unknown)
+    LOG.info("%s: %d findings, %d rules not judged; judged in %.3f s", judged.source, found, gaps, took)
+    for one in judged.problems:
+        where = f" at {one.where}" if one.where else ""
+        times = f" ({one.count} times)" if one.count > 1 else ""
+        LOG.debug("%s: %s %s: %s%s%s", judged.source, one.severity, one.code, one.message, where, times)
 
 
 def _open(path: str | os.PathLike[str], wanted: Wanted) -> Report:

@@ -7,7 +7,9 @@ the entry-point group ``profrx.readers``. Names and priorities are unique: a cla
 from __future__ import annotations
 
 import importlib
+import logging
 import os
+import time
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -24,6 +26,7 @@ BUILT_IN = ("profrx_parsers.ncu", "profrx_parsers.nsys", "profrx_parsers.rocm")
 """Packages with a tuple `DESCRIPTORS`; their `__init__` imports nothing heavy."""
 
 GROUP = "profrx.readers"
+LOG = logging.getLogger(__name__)
 
 
 _ARCHIVES = (b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c", b"Rar!")
@@ -117,9 +120,17 @@ def open_report(path: str | os.PathLike[str], wanted: Wanted = EVERYTHING) -> Re
 
 def read(source: Source, descriptor: Descriptor, match: Match, wanted: Wanted) -> Report:
     """Read what `detect` found; for callers that look at the source in between."""
+    began = time.perf_counter()
     module, _, function = descriptor.reader.partition(":")
     report: Report = getattr(importlib.import_module(module), function)(source, wanted)
     report.why = match.why
     for what in source.damage:
         report.problems.add("data-loss", "packing-cut", what, advice="copy the file again")
+    LOG.info(
+        "%s: %s, it %s; opened in %.3f s",
+        source.name,
+        descriptor.name,
+        match.why,
+        time.perf_counter() - began,
+    )
     return report

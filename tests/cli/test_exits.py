@@ -68,10 +68,24 @@ def test_usage_errors_exit_with_2(profrx: Run, words: list[str], part: str) -> N
     assert "Traceback" not in ran.err
 
 
+def test_more_is_logged_when_asked_for(profrx: Run, report: Path) -> None:
+    assert profrx("diagnose", report).err == ""
+    told = profrx("-v", "diagnose", report).err.splitlines()
+    assert [line.partition(":")[0] for line in told] == ["info", "info"]
+    assert "ncu-rep" in told[0]
+    assert "judged in" in told[1]
+    more = profrx("-vv", "diagnose", report).err
+    assert "info ncu-repeated-metric: " in more
+    assert profrx("diagnose", report).err == "", "not for the next call in this process"
+
+
 def test_unknown_parameter_is_a_usage_error(profrx: Run, report: Path) -> None:
     ran = profrx("diagnose", report, "--param", "no-such-rule.limit=5 %")
     assert ran.code == 2
     assert "unknown-parameter" in ran.err
+    ran = profrx("diagnose", report, "--param", "speed-of-light.hihg=65 %")
+    assert ran.code == 2
+    assert "did you mean 'speed-of-light.high'?" in ran.err
 
 
 def test_a_parameter_changes_the_verdict(profrx: Run, report: Path) -> None:

@@ -28,6 +28,14 @@ VERBS = {
 """Every verb that works, in the order of a first session."""
 
 
+class Said(logging.Handler):
+    """Writes the log as lines on standard error, as everything else that is told."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        say(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
 @click.command(cls=LazyGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="profrx", message="%(prog)s %(version)s")
 @click.option("-v", "--verbose", count=True, help="Log more to standard error (-vv: everything).")
@@ -46,9 +54,7 @@ def root(ctx: click.Context, verbose: int, quiet: bool) -> None:
         logger = logging.getLogger(name)
         logger.setLevel(level)
         if not logger.handlers:
-            handler = logging.StreamHandler()
-            handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-            logger.addHandler(handler)
+            logger.addHandler(Said())
 
 
 def run(arguments: list[str] | None = None) -> NoReturn:

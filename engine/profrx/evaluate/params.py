@@ -97,13 +97,20 @@ class Parameters:
         if not targets:
             raise UsageError(
                 "unknown-parameter",
-                f"no parameter is called {key!r}",
+                f"no parameter is called {key!r}{self._near(key)}",
                 next_step="`profrx rules show RULE` lists a rule's parameters; write RULE.NAME",
             )
         for owner, param in targets:
             entries = value if isinstance(value, list) else [value]
             made = tuple(_override(key, entry, param) for entry in entries)
             self._overrides[owner, param.name] = made
+
+    def _near(self, key: str) -> str:
+        from difflib import get_close_matches
+
+        own = (f"{name}.{param.name}" for name, of in self._owners.items() for param in of.params)
+        near = get_close_matches(key, [*self.shared, *own], n=1, cutoff=0.65)
+        return f"; did you mean {near[0]!r}?" if near else ""
 
     def _targets(self, key: str) -> list[tuple[str, ast.Param]]:
         if key in self.shared:
