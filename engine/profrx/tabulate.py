@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from profrx_parsers.problems import Problem
+
 FORMATS: dict[str, tuple[str, ...]] = {
     "text": (".txt",),
     "csv": (".csv",),
@@ -51,6 +53,18 @@ def tables(
 
     A table that this kind of report does not hold has no rows.
     """
+    return read(path, table, columns=columns, rows=rows, private=private)[0]
+
+
+def read(
+    path: str | os.PathLike[str],
+    table: str,
+    *,
+    columns: Sequence[str] = (),
+    rows: int | None = None,
+    private: bool = False,
+) -> tuple[pa.Table, Sequence[Problem]]:
+    """Return a table as `tables` does, and what went wrong when it was read."""
     from profrx_parsers import schema
     from profrx_parsers.registry import open_report
     from profrx_parsers.report import Wanted
@@ -77,7 +91,7 @@ def tables(
     found = report.table(table)
     if columns:
         found = found.select(list(columns))
-    return found if rows is None else found.slice(0, rows)
+    return found if rows is None else found.slice(0, rows), tuple(report.problems)
 
 
 def _near(word: str, known: Sequence[str] | dict[str, Any]) -> str:

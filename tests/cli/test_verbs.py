@@ -52,6 +52,22 @@ def test_tables_text_is_cut_and_says_so(profrx: Run, report: Path) -> None:
     assert len(profrx("tables", report, "--table", "metrics", "--rows", "45").out.splitlines()) >= 46
 
 
+def test_tables_of_a_damaged_report_say_so(profrx: Run, report: Path, tmp_path: Path) -> None:
+    packed = report.read_bytes()
+    cut = tmp_path / "cut.ncu-repz"
+    cut.write_bytes(packed[: len(packed) // 2])
+    for words in ([], ["--table", "metrics", "-o", tmp_path / "m.parquet"]):
+        ran = profrx("tables", cut, *words)
+        assert ran.code == 0
+        assert ran.err.startswith("note: data is lost: ")
+        assert "--table problems" in ran.err
+        assert profrx("-q", "tables", cut, *words).err == ""
+        assert "is lost" not in profrx("tables", report, *words).err
+    listed = profrx("tables", cut, "--table", "problems")
+    assert "data-loss" in listed.out
+    assert listed.err == ""
+
+
 def test_tables_keep_the_column_order_asked_for(profrx: Run, report: Path) -> None:
     rows = json.loads(
         profrx(
@@ -154,6 +170,14 @@ def test_rules_list_and_show(profrx: Run) -> None:
     shown = profrx("rules", "show", "uncoalesced-global-access").out
     assert shown.startswith("# ")
     assert "rule uncoalesced-global-access {" in shown
+
+
+def test_rules_show_takes_the_name_that_param_takes(profrx: Run) -> None:
+    ran = profrx("rules", "show", "speed-of-light.high")
+    assert ran.code == 0
+    assert "param high = " in ran.out
+    assert "rules/" not in ran.err
+    assert profrx("rules", "show", "speed-of-light.hgih").code == 2
 
 
 RULE = """

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from profrx.cli import options
 from profrx.cli.exits import Exit
 from profrx.cli.output import choose, emit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from profrx_parsers.problems import Problem
 
 
 @click.command(short_help="Write one normalised table.")
@@ -41,21 +48,36 @@ def tables(
     if table is None:
         if columns or rows or kind != "text":
             raise click.BadOptionUsage("--table", "--columns, --rows and --format need --table TABLE.")
-        emit(_list(path, private), output)
+        listed, problems = _list(path, private)
+        emit(listed, output)
+        _tell_losses(problems, state)
         return Exit.CLEAN
     chosen = tuple(c.strip() for c in columns.split(",")) if columns else ()
     limit = rows if rows or kind != "text" else tabulate.TEXT_ROWS + 1
-    found = tabulate.tables(path, table, columns=chosen, rows=limit, private=private)
+    found, problems = tabulate.read(path, table, columns=chosen, rows=limit, private=private)
     cut = kind == "text" and rows is None and len(found) > tabulate.TEXT_ROWS
     emit(tabulate.write(found.slice(0, tabulate.TEXT_ROWS) if cut else found, kind), output)
     if cut and not state["quiet"]:
         click.echo(
             f"first {tabulate.TEXT_ROWS} rows; --rows N shows more, -o FILE.parquet takes all", err=True
         )
+    if table != "problems":
+        _tell_losses(problems, state)
     return Exit.CLEAN
 
 
-def _list(path: str, private: bool) -> str:
+def _tell_losses(problems: Sequence[Problem], state: dict[str, bool]) -> None:
+    """Say on standard error that the input is damaged: rows that are not there look like rows that never were."""
+    from profrx.cli.app import say
+    from profrx.report import damage
+
+    losses = damage.losses(problems)
+    if losses and not state["quiet"]:
+        more = f" and {len(losses) - 1} more" if len(losses) > 1 else ""
+        say(f"note: {losses[0][0].lower()}{losses[0][1:]}{more} (`--table problems` lists what was lost)")
+
+
+def _list(path: str, private: bool) -> tuple[str, Sequence[Problem]]:
     from profrx.report.grid import grid
     from profrx_parsers import schema
     from profrx_parsers.registry import open_report
@@ -68,4 +90,4 @@ def _list(path: str, private: bool) -> str:
             rows.append(
                 (name, f"{len(report.table(name)):,}", (fields.metadata or {}).get(b"doc", b"").decode())
             )
-    return grid(["table", "rows", "one row is"], rows, right=[1], widest=110)
+    return grid(["table", "rows", "one row is"], rows, right=[1], widest=110), tuple(report.problems)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @options.PACKS
 @options.OUTPUT
 def show(name: str, packs: tuple[str, ...], output: str | None) -> Exit:
-    """Show the declaration NAME: a rule, verdict, guard, metric or parameter, with the file it stands in."""
+    """Show the declaration NAME: a rule, verdict, guard, metric or parameter (RULE.NAME), with the file it stands in."""
     from profrx.language.printer import to_text
 
     node = _find(options.load_packs(packs, tests=True), name)
@@ -40,6 +40,11 @@ def _find(pack: Pack, name: str) -> ast.Declaration:
     owner = pack.row_owner(name)
     if owner is not None:
         return owner
+    rule, _, own = name.rpartition(".")
+    for owners in (pack.rules, pack.verdicts, pack.guards):
+        for param in owners[rule].params if rule in owners else ():
+            if param.name == own:
+                return param
     known = [word for table in tables for word in table]
     raise UsageError(
         "unknown-rule",
