@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -141,6 +143,21 @@ def test_the_python_example_of_the_readme_runs(
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
     assert "gather_strided" in capsys.readouterr().out
+
+
+def test_the_python_example_of_archives_runs_as_a_script(fixtures: Path, tmp_path: Path) -> None:
+    """In a file of its own: processes that it starts import it again."""
+    text = (ROOT / "docs" / "archive.md").read_text(encoding="utf-8")
+    code = next(code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "batch(" in code)
+    assert "/data/reports" in code
+    script = tmp_path / "lab.py"
+    reports = fixtures / "ncu/strided-load"
+    script.write_text(
+        code.replace("/data/reports", str(reports)) + "\n    print(slow.to_pylist())\n", encoding="utf-8"
+    )
+    ran = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "gather_strided" in ran.stdout
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([\w./-]+)\)", README + CLI + ERRORS))
