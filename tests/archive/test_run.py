@@ -220,3 +220,22 @@ def test_a_packed_report_in_a_folder_whose_name_is_no_utf8(fixtures: Path, tmp_p
         file.write(report)
     result = batch([os.fsdecode(folder)], tmp_path / "a.sqlite", workers=1)
     assert (result.analysed, result.failed, result.quarantined) == (1, 0, 0), result.trouble
+
+
+def test_a_file_that_is_named_like_a_report_and_holds_none_is_told(
+    many: Callable[..., Path], tmp_path: Path
+) -> None:
+    root = many(1)
+    (root / "copied-half.ncu-rep").touch()
+    (root / "ZEROS.NSYS-REP").write_bytes(bytes(4096))
+    (root / "._r000.ncu-rep").write_bytes(bytes(100))
+    (root / "empty.txt").touch()
+    (root / "notes.md").write_text("notes", encoding="utf-8")
+    result = batch([root], tmp_path / "a.sqlite", workers=1)
+    assert (result.analysed, result.failed, result.ignored) == (1, 2, 3)
+    with Archive(tmp_path / "a.sqlite", readonly=True) as store:
+        rows = store.query("SELECT uri, code FROM reports WHERE status = 'failed' ORDER BY uri").to_pylist()
+    assert [(Path(row["uri"]).name, row["code"]) for row in rows] == [
+        ("ZEROS.NSYS-REP", "input-unknown-format"),
+        ("copied-half.ncu-rep", "input-empty"),
+    ]

@@ -27,6 +27,10 @@ _TAR_OFFSET, _TAR_MAGIC = 257, b"ustar"
 _PIECE = 1 << 20
 
 
+OWN_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".nsys-rep", ".qdrep")
+"""Names that only reports have: one that holds none is a report that is lost, not another kind of file."""
+
+
 @dataclass(frozen=True)
 class Item:
     """One candidate input.
@@ -49,6 +53,13 @@ class Item:
     size: int | None = None
     modified_ns: int | None = None
     explicit: bool = False
+
+    @property
+    def is_report(self) -> bool:
+        """Whether it claims to be a report: by its name, or because the user named it."""
+        name = self.uri.replace("!", "/").rpartition("/")[2].lower()
+        # macOS keeps attributes of a file beside it, as ._NAME
+        return self.explicit or (name.endswith(OWN_SUFFIXES) and not name.startswith("._"))
 
 
 @dataclass(frozen=True)

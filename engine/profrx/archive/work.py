@@ -147,7 +147,7 @@ def _guarded(
         with time_limit(limit):
             return work(facts)
     except InputError as err:
-        if err.code in ("input-unknown-format", "input-folder", "input-empty") and not item.explicit:
+        if err.code in ("input-unknown-format", "input-folder", "input-empty") and not item.is_report:
             return Answer("ignored")
         # messages name the temporary copy of a member: the address is what the user knows
         return Answer("read", record.failed(item.uri, "failed", err.code, err.message, err.next_step, facts))
