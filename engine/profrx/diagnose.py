@@ -79,12 +79,12 @@ def diagnose(
 
 def _told(judged: ReportFindings, took: float) -> None:
     """Log what judging a report came to, and each row of its import log."""
+    from profrx.report import damage
+
     found, gaps = len(judged.findings), len(judged.unknown)
     LOG.info("%s: %d findings, %d rules not judged; judged in %.3f s", judged.source, found, gaps, took)
     for one in judged.problems:
-        where = f" at {one.where}" if one.where else ""
-        times = f" ({one.count} times)" if one.count > 1 else ""
-        LOG.debug("%s: %s %s: %s%s%s", judged.source, one.severity, one.code, one.message, where, times)
+        LOG.debug("%s: %s %s: %s", judged.source, one.severity, one.code, damage.told(one))
 
 
 def _open(path: str | os.PathLike[str], wanted: Wanted) -> Report:

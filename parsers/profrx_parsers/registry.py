@@ -27,9 +27,8 @@ BUILT_IN = ("profrx_parsers.ncu", "profrx_parsers.nsys", "profrx_parsers.rocm")
 
 GROUP = "profrx.readers"
 LOG = logging.getLogger(__name__)
-
-
 _ARCHIVES = (b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c", b"Rar!")
+"""How zip, 7z and rar files begin. Source: their published formats."""
 _BATCH = "this is an archive of files: unpack it; `profrx batch` reads reports inside zip and tar files"
 
 

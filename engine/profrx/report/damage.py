@@ -47,13 +47,14 @@ STEP = "Copy the file again or read the original; collect again only if that is 
 
 def losses(problems: Iterable[Problem]) -> list[str]:
     """Return one sentence for each problem that cost data: what, how often, where first, its code."""
-    return [_loss(one) for one in problems if one.severity in LOST]
+    return [f"Data is lost: {told(one)} [{one.code}]" for one in problems if one.severity in LOST]
 
 
-def _loss(one: Problem) -> str:
+def told(one: Problem) -> str:
+    """Return what a problem is, where it was seen first and how often."""
     where = f" at {one.where}" if one.where else ""
     times = f" ({one.count} times)" if one.count > 1 else ""
-    return f"Data is lost: {one.message}{where}{times} [{one.code}]"
+    return f"{one.message}{where}{times}"
 
 
 def next_step(problems: Iterable[Problem]) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from profrx_parsers.ncu import _gather as g
+from profrx_parsers.ncu._entries import CATEGORY, INSTANCE, VALUE
 from profrx_parsers.ncu._metrics import MetricStore
 from profrx_parsers.ncu._pages import slices
 from profrx_parsers.wire import Message, WireError, fields
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 _SPARSE = 16
 """Cells per entry up to which a table of launches x metrics is made to find the last entry of each."""
-_VALUE, _INSTANCE, _CATEGORY = 0x12, 0x1A, 0x20
-"""Tags of what may follow the name id in an entry."""
 _ENTRY_FIELDS = (4, 13)
 """Field numbers of metric entries in a result: what a swallowed entry looks like from inside another."""
 
@@ -124,13 +123,13 @@ def _look(raw: NDArray[np.uint8], launch: Ints, start: Ints, stop: Ints) -> tupl
     Those are the ones that hold more than a value, instances and a category.
     """
     ident, at = g.short_varints(raw, start + 1, stop)
-    has_value = raw.take(at, mode="clip") == _VALUE
+    has_value = raw.take(at, mode="clip") == VALUE
     has_value &= at < stop
     length = raw.take(at + 1, mode="clip")
     tail = at + (length + 2) * has_value
     behind = raw.take(tail, mode="clip")
-    usual = (behind == _CATEGORY) & (tail + 2 == stop)
-    usual |= behind == _INSTANCE
+    usual = (behind == CATEGORY) & (tail + 2 == stop)
+    usual |= behind == INSTANCE
     usual &= tail < stop
     usual |= tail == stop
     long = has_value & (length >= 0x80)
@@ -291,7 +290,7 @@ def _slow(data: memoryview, start: int, stop: int) -> tuple[tuple[int, float, tu
                 value = _one_value(data, found) or value
                 seen += 1
     except WireError:
-        category = previous + 2 == stop and data[previous] == _CATEGORY
+        category = previous + 2 == stop and data[previous] == CATEGORY
         if (not category and tail == stop) or value is None or value[0] != g.TEXT or seen > 1:
             raise
     return value, tail

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 WINDOW = 32 << 10
 """Bytes that are searched for a run of entries at once."""
 _LONGEST = 1 << 14
-_FIRST_TAG = 0x08
-"""Every entry begins with its name id."""
+NAME, VALUE, INSTANCE, CATEGORY = 0x08, 0x12, 0x1A, 0x20
+"""Tags in an entry: its name id, with which each begins, and what may follow it, in this order."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ def run(window: NDArray[np.uint8], tag: int, size: int) -> tuple[Ints, Ints]:
         length[wide] = np.where(high < 0x80, length[wide] - 0x80 + (high << 7), 0)
         start[wide] += 1
     stop = start + length
-    sound = ((window.take(start) == _FIRST_TAG) & (length > 0) & (stop <= size)).nonzero()[0]
+    sound = ((window.take(start) == NAME) & (length > 0) & (stop <= size)).nonzero()[0]
     at, start, stop = at[sound], start[sound], stop[sound]
     count = _chained(at, stop)
     for _ in range(2):

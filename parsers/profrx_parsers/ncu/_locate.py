@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from profrx_parsers.ncu._entries import CATEGORY, INSTANCE
 from profrx_parsers.ncu._pages import Passage
 from profrx_parsers.wire import WireError, varint
 
@@ -33,8 +34,8 @@ _HUGE = 1 << 21
 """Entries with more bytes of instances are searched piece by piece; those of real reports reach 100 KB."""
 _AT_ONCE = 1 << 14
 """Instances given at a time: what is computed for them stays in the processor's cache."""
-_KEY, _INSTANCE, _CATEGORY = 0x0A, 0x1A, 0x20
-"""Tags: of the key that begins an instance, of an instance, and of what may follow the last one in its entry."""
+_KEY = 0x0A
+"""Tag of the key that begins an instance."""
 
 
 class Found(NamedTuple):
@@ -59,7 +60,7 @@ def locate(store: MetricStore, chosen: Ints, problems: ProblemLog) -> Iterator[F
     for low, high in pairwise(bounds):
         passage.reached(int(tail[low]))
         begin, end = tail[low:high], stop[low:high]
-        held = np.flatnonzero((raw.take(begin) != _CATEGORY) | (begin + 2 != end))
+        held = np.flatnonzero((raw.take(begin) != CATEGORY) | (begin + 2 != end))
         if not len(held):
             continue
         locate_in = _together if int((end - begin).max()) <= _HUGE else _one_by_one
@@ -110,7 +111,7 @@ def _guess(raw: NDArray[np.uint8], tail: Ints, stop: Ints) -> tuple[Ints, Ints, 
     low = int(tail[0])
     region = raw[low : int(stop.max())]
     begin, end = tail - low, stop - low
-    places = np.flatnonzero((region[:-2] == _INSTANCE) & (region[2:] == _KEY))
+    places = np.flatnonzero((region[:-2] == INSTANCE) & (region[2:] == _KEY))
     length = region.take(places + 1)
     behind = places + 2 + length
     led_to = np.zeros(len(region) + 256, dtype=np.bool_)
@@ -127,7 +128,7 @@ def _guess(raw: NDArray[np.uint8], tail: Ints, stop: Ints) -> tuple[Ints, Ints, 
     # Of every entry: the first instance is where its instances begin, the last ends where they end.
     one, other = first[good], last[good] - 1
     final = behind[other]
-    category = (final + 2 == end[good]) & (region.take(final, mode="clip") == _CATEGORY)
+    category = (final + 2 == end[good]) & (region.take(final, mode="clip") == CATEGORY)
     sound = (places[one] == begin[good]) & ((final == end[good]) | category)
     joined = np.append(behind[:-1] == places[1:], True)
     joined[other] = True
@@ -147,8 +148,8 @@ def _follow(data: memoryview, pos: int, stop: int, problems: ProblemLog) -> Iter
     try:
         while pos < stop:
             tag = data[pos]
-            if tag != _INSTANCE:
-                if tag != _CATEGORY:
+            if tag != INSTANCE:
+                if tag != CATEGORY:
                     raise WireError(f"tag {tag}", pos)
                 _, pos = varint(data, pos + 1, stop)
                 continue
